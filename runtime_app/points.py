@@ -1,0 +1,34 @@
+"""Named fault points: called at every commit and every network boundary, doing nothing unless a test arms one.
+
+A test arms a process through the environment: `COUNTERSIGN_POINTS_LOG` names a file that every point passed is
+appended to (so that a dry run discovers them), and `COUNTERSIGN_POINT=name:nth:SIGNAL` sends this process that
+signal when it passes the point for the nth time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+
+_log = os.environ.get("COUNTERSIGN_POINTS_LOG", "")
+_armed = os.environ.get("COUNTERSIGN_POINT", "")
+_passed: Counter[str] = Counter()
+_lock = threading.Lock()
+
+
+def point(name: str) -> None:
+    """Say that the process is at `name` now."""
+    if not (_log or _armed):
+        return
+    with _lock:
+        _passed[name] += 1
+        passed = _passed[name]
+        if _log:
+            with open(_log, "a") as log:
+                log.write(name + "\n")
+    if _armed:
+        wanted, nth, signal_name = _armed.split(":")
+        if wanted == name and passed == int(nth):
+            os.kill(os.getpid(), signal.Signals[signal_name])
