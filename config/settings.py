@@ -1,0 +1,167 @@
+"""One settings file; a trial and a production differ only by their environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from runtime_app.timing import Timing
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR = Path(os.environ.get("COUNTERSIGN_VAR") or BASE_DIR / "var")
+if "DATABASE_URL" not in os.environ and (VAR / "stack.env").exists():
+    environ.Env.read_env(VAR / "stack.env")  # a running trial tells where its servers are
+
+env = environ.Env()
+VERSION = "0.1.0"
+ENVIRONMENT = env.str("COUNTERSIGN_ENVIRONMENT", "trial")
+if ENVIRONMENT not in {"trial", "test", "live"}:
+    raise ImproperlyConfigured("COUNTERSIGN_ENVIRONMENT must be trial, test or live")
+SECRET_KEY = env.str("SECRET_KEY", "only-for-commands-that-need-none" if ENVIRONMENT != "live" else environ.Env.NOTSET)
+DEBUG = False
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", "testserver"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "guardian",
+    "django_rq",
+    "django_htmx",
+    "ninja",
+    "runtime_app",
+    "approvals",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "runtime_app.console.middleware.ConsoleMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "runtime_app.console.context.console",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": env.db_url("DATABASE_URL", default="postgres:///countersign")}
+DATABASES["default"] |= {
+    "CONN_MAX_AGE": 0 if env.bool("DB_FRESH_CONNECTIONS", False) else 600,
+    "CONN_HEALTH_CHECKS": True,
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.str("REDIS_URL", "redis://127.0.0.1:6379/0")
+LANES = ("default",)
+RQ_QUEUES = {
+    lane: {"URL": REDIS_URL, "DEFAULT_TIMEOUT": 300, "SERIALIZER": "rq.serializers.JSONSerializer"} for lane in LANES
+}
+RQ_SHOW_ADMIN_LINK = False
+
+AUTH_USER_MODEL = "runtime_app.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+ANONYMOUS_USER_NAME = None
+GUARDIAN_MONKEY_PATCH_USER = False
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+        "frame-ancestors": [NONE],
+        "form-action": [SELF],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+HTTPS = env.bool("COUNTERSIGN_HTTPS", ENVIRONMENT == "live")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_NAME = "__Host-countersign" if HTTPS else "countersign"
+CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "csrf"
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+if env.bool("COUNTERSIGN_BEHIND_PROXY", False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+CSRF_FAILURE_VIEW = "runtime_app.console.errors.csrf_failure"
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
+
+# --- the product ---
+SANDBOX_URL = env.str("SANDBOX_URL", "http://127.0.0.1:8001")
+PAYMENTS = {
+    "provider": env.str("PAYMENTS_PROVIDER", "stripe"),
+    "account": env.str("PAYMENTS_ACCOUNT", "stripe"),
+    "base_url": env.str("PAYMENTS_URL", SANDBOX_URL if ENVIRONMENT != "live" else ""),
+    "api_key": env.str("STRIPE_API_KEY", "sk_test_trial" if ENVIRONMENT != "live" else environ.Env.NOTSET),
+}
+ORDERS = {"system": env.str("ORDERS_SYSTEM", "sandbox"), "base_url": env.str("ORDERS_URL", SANDBOX_URL)}
+try:
+    TIMING = Timing().with_values(json.loads(env.str("COUNTERSIGN_TIMING", "{}")))
+except (ValueError, AttributeError) as error:
+    raise ImproperlyConfigured(f"COUNTERSIGN_TIMING: {error}") from error
+WORKER_BATCH = env.int("COUNTERSIGN_BATCH", 50)
+WORKER_EFFECTS = env.int("COUNTERSIGN_EFFECTS", 8)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
+}
