@@ -83,13 +83,14 @@ CREATE FUNCTION events_are_gapless() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE bad uuid;
 BEGIN
     SELECT f.task_id INTO bad
-    FROM (SELECT task_id, min(seq) AS low, max(seq) AS high, count(*) AS many FROM fresh GROUP BY task_id) f
+    FROM (SELECT task_id, tenant_id, min(seq) AS low, max(seq) AS high, count(*) AS many
+          FROM fresh GROUP BY task_id, tenant_id) f
     JOIN runtime_app_task t ON t.id = f.task_id
-    WHERE f.many <> f.high - f.low + 1 OR f.high > t.event_seq
+    WHERE f.many <> f.high - f.low + 1 OR f.high > t.event_seq OR f.tenant_id <> t.tenant_id
        OR (f.low > 1 AND NOT EXISTS (SELECT 1 FROM runtime_app_event e WHERE e.task_id = f.task_id AND e.seq = f.low - 1))
     LIMIT 1;
     IF bad IS NOT NULL THEN
-        RAISE EXCEPTION 'a gap in the events of task %', bad USING ERRCODE = 'check_violation';
+        RAISE EXCEPTION 'a gap in the events of task %, or another tenant than its own', bad USING ERRCODE = 'check_violation';
     END IF;
     RETURN NULL;
 END $$;

@@ -11,8 +11,8 @@ class Attempt(models.Model):
     """One execution of a task under one lease; the fence names it within its task."""
 
     id = key()
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
-    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="attempts")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_constraint=False, db_index=False)
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     fence = models.BigIntegerField()
     worker = models.CharField(max_length=120)
     workflow_version = models.PositiveIntegerField()
@@ -30,8 +30,8 @@ class Step(models.Model):
     """A unit of work inside an attempt, recorded with what it decided."""
 
     id = key()
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
-    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="steps")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_constraint=False, db_index=False)
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="steps", db_index=False)
     fence = models.BigIntegerField()
     name = models.CharField(max_length=60)
     outcome = models.CharField(max_length=60)

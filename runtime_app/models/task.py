@@ -22,7 +22,7 @@ class Task(models.Model):
     """
 
     id = key()
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, db_index=False)
     session = models.ForeignKey(Session, on_delete=models.PROTECT, null=True, blank=True, related_name="tasks")
     workflow = models.CharField(max_length=40)
     workflow_version = models.PositiveIntegerField()

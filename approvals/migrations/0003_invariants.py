@@ -23,5 +23,5 @@ DROP TRIGGER approval_guard ON approvals_approval; DROP FUNCTION approval_guard(
 
 
 class Migration(migrations.Migration):
-    dependencies = [("approvals", "0001_initial"), ("runtime_app", "0002_invariants")]
+    dependencies = [("approvals", "0002_initial"), ("runtime_app", "0002_invariants")]
     operations = [migrations.RunSQL(SQL, BACK)]

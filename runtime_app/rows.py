@@ -1,0 +1,34 @@
+"""Set-based SQL for the hot path: prepared, bound on the server, through Django's connection and transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import psycopg
+from django.db import connection
+
+Row = tuple[Any, ...]
+
+
+def run(query: str, params: Sequence[Any] = ()) -> list[Row]:
+    """Run one statement and return its rows (none for a statement that returns none)."""
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(query.encode(), params, prepare=True)
+        return cursor.fetchall() if cursor.description else []
+
+
+@cache
+def _insert(table: str, columns: tuple[tuple[str, str], ...], tail: str) -> str:
+    names = ", ".join(name for name, _ in columns)
+    arrays = ", ".join(f"%s::{kind}[]" for _, kind in columns)
+    return f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {tail}"
+
+
+def insert(table: str, columns: tuple[tuple[str, str], ...], values: Sequence[Row], tail: str = "") -> list[Row]:
+    """Insert many rows by one statement. `columns` are (name, SQL type); `tail` is ON CONFLICT or RETURNING."""
+    if not values:
+        return []
+    return run(_insert(table, columns, tail), [list(column) for column in zip(*values, strict=True)])
