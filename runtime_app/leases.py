@@ -1,0 +1,121 @@
+"""Leases: who may advance a task now. A claim changes the fence and nothing else about it; the database's clock judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from runtime_app import rows
+from runtime_app.ids import new_id
+from runtime_app.points import point
+from runtime_app.states import Status
+from runtime_app.transitions import Guard
+
+
+@dataclass(slots=True)
+class Claimed:
+    """A task in a worker's hand, as it was when claimed or last changed by that worker."""
+
+    id: UUID
+    tenant_id: UUID
+    workflow: str
+    workflow_version: int
+    request_key: str
+    requester_id: int | None
+    service_account_id: UUID | None
+    status: Status
+    revision: int
+    fence: int
+    starts: int
+    ordinal: int
+    order_ref: str
+    payment_ref: str | None
+    amount_minor: int | None
+    currency: str | None
+    reason: str | None
+    state: dict[str, Any]
+    fingerprint: str
+    cancel_wished_at: datetime | None
+    created_at: datetime
+    now: datetime
+
+    @property
+    def guard(self) -> Guard:
+        return Guard(self.id, self.revision, self.status, self.fence)
+
+
+_COLUMNS = tuple(name for name in Claimed.__dataclass_fields__ if name != "now")
+_CLAIM = f"""
+WITH due AS MATERIALIZED (
+    SELECT id AS due_id FROM runtime_app_task
+    WHERE lane = %s AND due_at <= (SELECT runtime_now()) AND parked_reason IS NULL
+      AND (workflow || '/' || workflow_version) = ANY(%s)
+    ORDER BY due_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED
+), clock AS MATERIALIZED (SELECT runtime_now() AS now FROM (SELECT count(*) FROM due) AS had
+), claimed AS (
+    UPDATE runtime_app_task SET fence = fence + 1, starts = starts + 1, lease_owner = %s,
+        due_at = clock.now + make_interval(secs => %s)
+    FROM due, clock WHERE id = due_id
+    RETURNING {", ".join(_COLUMNS)}, clock.now
+), begun AS (
+    INSERT INTO runtime_app_attempt (id, tenant_id, task_id, fence, worker, workflow_version, started_at)
+    SELECT ids.attempt, tenant_id, claimed.id, claimed.fence, %s, workflow_version, now
+    FROM (SELECT *, row_number() OVER () AS n FROM claimed) AS claimed
+    JOIN unnest(%s::uuid[]) WITH ORDINALITY AS ids(attempt, n) USING (n)
+)
+SELECT * FROM claimed
+"""
+
+
+def claim(*, lane: str, served: Sequence[str], worker: str, limit: int, seconds: float) -> list[Claimed]:
+    """Claim up to `limit` due tasks of the served workflow versions ("refund/1") for `seconds`."""
+    point("leases.claim.begin")
+    with transaction.atomic(durable=True):
+        found = rows.run(
+            _CLAIM, [lane, list(served), limit, worker, seconds, worker, [new_id() for _ in range(limit)]]
+        )
+        point("leases.claim.commit")
+    point("leases.claim.committed")
+    claimed = [Claimed(*row) for row in found]
+    for task in claimed:
+        task.status = Status(task.status)
+    return claimed
+
+
+def renew(tasks: Sequence[tuple[UUID, int]], *, worker: str, seconds: float) -> set[UUID]:
+    """Prolong the leases of these (task, fence); returns the ids still held. Runs on its own connection's thread."""
+    if not tasks:
+        return set()
+    renewed = rows.run(
+        "UPDATE runtime_app_task AS t SET due_at = runtime_now() + make_interval(secs => %s)"
+        " FROM unnest(%s::uuid[], %s::bigint[]) AS w(id, fence)"
+        " WHERE t.id = w.id AND t.fence = w.fence AND t.lease_owner = %s RETURNING t.id",
+        [seconds, [t[0] for t in tasks], [t[1] for t in tasks], worker],
+    )
+    return {row[0] for row in renewed}
+
+
+def release(tasks: Sequence[tuple[UUID, int]], *, worker: str) -> None:
+    """Give leases back unused: the tasks are due at once, and the start does not count."""
+    if tasks:
+        rows.run(
+            "UPDATE runtime_app_task AS t SET due_at = runtime_now(), lease_owner = NULL, starts = greatest(0, starts - 1)"
+            " FROM unnest(%s::uuid[], %s::bigint[]) AS w(id, fence)"
+            " WHERE t.id = w.id AND t.fence = w.fence AND t.lease_owner = %s",
+            [[t[0] for t in tasks], [t[1] for t in tasks], worker],
+        )
+
+
+def due_lanes() -> set[str]:
+    """The lanes in which something is due now; reads PostgreSQL only."""
+    return {
+        row[0]
+        for row in rows.run(
+            "SELECT DISTINCT lane FROM runtime_app_task WHERE due_at <= (SELECT runtime_now()) AND parked_reason IS NULL"
+        )
+    }

@@ -1,0 +1,162 @@
+"""What may still be refunded of a payment, and who has reserved how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+from uuid import UUID
+
+from runtime_app import rows
+from runtime_app.ids import new_id
+from runtime_app.transitions import Locked, Refusal
+
+Payment = tuple[UUID, str, str]  # tenant, account, payment reference
+
+
+@dataclass(frozen=True, slots=True)
+class KeepBalance:
+    """The balance as the order system tells it now; an older reading never replaces a newer one."""
+
+    account: str
+    order_ref: str
+    payment_ref: str
+    currency: str
+    captured_minor: int
+    external_minor: int
+    version: int
+
+    rank: ClassVar[int] = 30
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        newest: dict[Payment, tuple[Locked, Self]] = {}
+        for row, part in wanted:
+            payment = (row.tenant_id, part.account, part.payment_ref)
+            if payment not in newest or newest[payment][1].version < part.version:
+                newest[payment] = (row, part)
+        ordered = sorted(newest.items(), key=lambda item: (str(item[0][0]), *item[0][1:]))
+        rows.insert(
+            "runtime_app_balance AS b",
+            (("id", "uuid"), ("tenant_id", "uuid"), ("account", "text"), ("order_ref", "text"), ("payment_ref", "text"),
+             ("currency", "text"), ("captured_minor", "bigint"), ("external_minor", "bigint"),
+             ("excess_minor", "bigint"), ("read_version", "bigint"), ("read_at", "timestamptz"),
+             ("reserved_minor", "bigint"), ("refunded_minor", "bigint")),
+            [(new_id(), row.tenant_id, p.account, p.order_ref, p.payment_ref, p.currency, p.captured_minor,
+              p.external_minor, max(0, p.external_minor - p.captured_minor), p.version, row.now, 0, 0)
+             for _, (row, p) in ordered],
+            # More may have been refunded outside of us than we could allow: the excess is recorded, not hidden.
+            "ON CONFLICT (tenant_id, account, payment_ref) DO UPDATE SET captured_minor = excluded.captured_minor,"
+            " external_minor = excluded.external_minor, read_version = excluded.read_version,"
+            " read_at = excluded.read_at, excess_minor = greatest(0, b.reserved_minor + b.refunded_minor"
+            " + excluded.external_minor - excluded.captured_minor)"
+            " WHERE b.read_version <= excluded.read_version",
+        )
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeHold:
+    """Reserve part of what remains; refused as `balance_too_small`, naming what remains."""
+
+    account: str
+    payment_ref: str
+    amount_minor: int
+
+    rank: ClassVar[int] = 31
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        remaining = _lock_balances([(row.tenant_id, p.account, p.payment_ref) for row, p in wanted])
+        refused: dict[UUID, Refusal] = {}
+        taken: dict[UUID, int] = {}
+        for row, part in wanted:
+            balance, left = remaining.get((row.tenant_id, part.account, part.payment_ref), (None, 0))
+            if balance is None or part.amount_minor > left - taken.get(balance, 0):
+                left_now = left - (taken.get(balance, 0) if balance else 0)
+                refused[row.id] = Refusal("balance_too_small", {"remaining_minor": max(0, left_now)})
+            else:
+                taken[balance] = taken.get(balance, 0) + part.amount_minor
+        if taken:
+            # Summed per balance: one UPDATE that meets a row twice would apply only one of the two amounts.
+            rows.run(
+                "UPDATE runtime_app_balance AS b SET reserved_minor = b.reserved_minor + w.amount"
+                " FROM unnest(%s::uuid[], %s::bigint[]) AS w(id, amount) WHERE b.id = w.id"
+                " AND b.captured_minor - b.reserved_minor - b.refunded_minor - b.external_minor >= w.amount",
+                [list(taken), list(taken.values())],
+            )
+        return refused
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        rows.run(
+            "INSERT INTO runtime_app_hold (id, tenant_id, balance_id, task_id, amount_minor, state, taken_at)"
+            " SELECT w.id, w.tenant, b.id, w.task, w.amount, 'held', w.at"
+            " FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::uuid[], %s::bigint[], %s::timestamptz[])"
+            " AS w(id, tenant, account, payment, task, amount, at) JOIN runtime_app_balance b"
+            " ON b.tenant_id = w.tenant AND b.account = w.account AND b.payment_ref = w.payment",
+            [list(column) for column in zip(*[
+                (new_id(), row.tenant_id, p.account, p.payment_ref, row.id, p.amount_minor, row.now)
+                for row, p in wanted], strict=True)] if wanted else [[]] * 7,
+        )
+
+
+def _lock_balances(payments: Sequence[Payment]) -> dict[Payment, tuple[UUID, int]]:
+    tenants, accounts, refs = zip(*set(payments), strict=True)
+    found = rows.run(
+        "SELECT b.tenant_id, b.account, b.payment_ref, b.id,"
+        " b.captured_minor - b.reserved_minor - b.refunded_minor - b.external_minor"
+        " FROM runtime_app_balance b JOIN unnest(%s::uuid[], %s::text[], %s::text[]) AS w(tenant, account, payment)"
+        " ON b.tenant_id = w.tenant AND b.account = w.account AND b.payment_ref = w.payment"
+        " ORDER BY b.id FOR NO KEY UPDATE OF b",
+        [list(tenants), list(accounts), list(refs)],
+    )
+    return {(r[0], r[1], r[2]): (r[3], r[4]) for r in found}
+
+
+@dataclass(frozen=True, slots=True)
+class EndHold:
+    """The task's hold, if it has one, is given back (`consumed` False) or turned into refunded money (True)."""
+
+    consumed: bool
+
+    rank: ClassVar[int] = 32
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        consumed = {row.id: part.consumed for row, part in wanted}
+        held = rows.run(
+            "SELECT h.id, h.task_id, h.balance_id, h.amount_minor FROM runtime_app_hold h"
+            " JOIN runtime_app_balance b ON b.id = h.balance_id WHERE h.task_id = ANY(%s) AND h.state = 'held'"
+            " ORDER BY b.id FOR NO KEY UPDATE OF b, h",
+            [list(consumed)],
+        )
+        if not held:
+            return
+        sums: dict[UUID, tuple[int, int]] = {}
+        for _, task, balance, amount in held:
+            freed, refunded = sums.get(balance, (0, 0))
+            sums[balance] = (freed + amount, refunded + (amount if consumed[task] else 0))
+        at = wanted[0][0].now
+        rows.run(
+            "UPDATE runtime_app_hold AS h SET state = w.state, ended_at = %s"
+            " FROM unnest(%s::uuid[], %s::text[]) AS w(id, state) WHERE h.id = w.id",
+            [at, [h[0] for h in held], ["consumed" if consumed[h[1]] else "released" for h in held]],
+        )
+        rows.run(
+            "UPDATE runtime_app_balance AS b SET reserved_minor = b.reserved_minor - w.freed,"
+            " refunded_minor = b.refunded_minor + w.refunded"
+            " FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[]) AS w(id, freed, refunded) WHERE b.id = w.id",
+            [list(sums), [s[0] for s in sums.values()], [s[1] for s in sums.values()]],
+        )

@@ -1,0 +1,136 @@
+"""Operations as parts of transitions: handed over for sending, and what became known of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from runtime_app import rows
+from runtime_app.states import UNRESOLVED, OperationState
+from runtime_app.transitions import After, Locked, Refusal
+
+_INSERT = (
+    ("id", "uuid"), ("tenant_id", "uuid"), ("task_id", "uuid"), ("effect", "text"), ("ordinal", "int"),
+    ("account", "text"), ("order_ref", "text"), ("payment_ref", "text"), ("amount_minor", "bigint"),
+    ("currency", "text"), ("exponent", "smallint"), ("idempotency_key", "text"), ("request_body", "bytea"),
+    ("request_sha256", "text"), ("api_version", "text"), ("authority", "jsonb"), ("fingerprint", "text"),
+    ("state", "text"), ("first_submit_at", "timestamptz"), ("last_possible_send_at", "timestamptz"),
+    ("next_check_at", "timestamptz"), ("created_at", "timestamptz"), ("checks", "int"), ("absents", "int"),
+    ("resends", "int"), ("resend_disabled", "bool"), ("note", "text"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOperation:
+    """The frozen request, handed over for sending; refused as `sibling_in_flight` while the payment has another one.
+
+    An operation that was prepared before (proved not sent) goes on as it is: its request is not frozen twice.
+    """
+
+    id: UUID
+    effect: str
+    ordinal: int
+    account: str
+    order_ref: str
+    payment_ref: str
+    amount_minor: int
+    currency: str
+    exponent: int
+    idempotency_key: str
+    request_body: bytes
+    request_sha256: str
+    api_version: str
+    authority: Mapping[str, Any]
+    fingerprint: str
+    send_within: float  # seconds after which this worker sends nothing any more
+
+    rank: ClassVar[int] = 20
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        inserted = rows.insert(
+            "runtime_app_operation", _INSERT, [p._values(row) for row, p in wanted], "ON CONFLICT DO NOTHING RETURNING id"
+        )
+        stored = {r[0] for r in inserted}
+        again = [(row, p) for row, p in wanted if p.id not in stored]
+        if again:
+            stored |= cls._resubmit(again)
+        return {row.id: Refusal("sibling_in_flight") for row, p in wanted if p.id not in stored}
+
+    @classmethod
+    def _resubmit(cls, again: Sequence[tuple[Locked, Self]]) -> set[UUID]:
+        now = again[0][0].now
+        found = rows.run(
+            "UPDATE runtime_app_operation AS o SET state = 'submitting', last_possible_send_at = w.until,"
+            " next_check_at = w.until, first_submit_at = coalesce(o.first_submit_at, w.now), authority = w.authority"
+            " FROM unnest(%s::uuid[], %s::timestamptz[], %s::timestamptz[], %s::jsonb[]) AS w(id, now, until, authority)"
+            " WHERE o.id = w.id AND o.state = 'prepared' AND NOT EXISTS (SELECT 1 FROM runtime_app_operation s"
+            " WHERE s.tenant_id = o.tenant_id AND s.account = o.account AND s.payment_ref = o.payment_ref"
+            " AND s.state = ANY(%s)) RETURNING o.id",
+            [[p.id for _, p in again], [now] * len(again),
+             [now + timedelta(seconds=p.send_within) for _, p in again],
+             [json.dumps(dict(p.authority)) for _, p in again], sorted(UNRESOLVED)],
+        )
+        return {r[0] for r in found}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        return None
+
+    def _values(self, row: Locked) -> rows.Row:
+        until = row.now + timedelta(seconds=self.send_within)
+        return (
+            self.id, row.tenant_id, row.id, self.effect, self.ordinal, self.account, self.order_ref, self.payment_ref,
+            self.amount_minor, self.currency, self.exponent, self.idempotency_key, self.request_body,
+            self.request_sha256, self.api_version, json.dumps(dict(self.authority)), self.fingerprint,
+            OperationState.SUBMITTING, row.now, until, until, row.now, 0, 0, 0, False, "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LearnOperation:
+    """What is known of an operation from now on. `check` says when to look next (None: no more)."""
+
+    id: UUID
+    state: OperationState
+    check: After | None
+    evidence_id: UUID | None = None  # stored with a state that is an end
+    provider_ref: str | None = None
+    checks: int = 0
+    absents: int = 0
+    resends: int = 0
+    resend_disabled: bool = False
+    case_class: str | None = None
+    note: str = ""
+
+    rank: ClassVar[int] = 22
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        if not wanted:
+            return
+        values = [
+            (p.id, p.state, p.check and row.now + timedelta(seconds=p.check.seconds), p.evidence_id, p.provider_ref,
+             p.checks, p.absents, p.resends, p.resend_disabled, p.case_class, p.note)
+            for row, p in wanted
+        ]
+        rows.run(
+            "UPDATE runtime_app_operation AS o SET state = w.state, next_check_at = w.next_check,"
+            " resolved_by_id = w.evidence, provider_ref = coalesce(w.provider_ref, o.provider_ref), checks = w.checks,"
+            " absents = w.absents, resends = w.resends, resend_disabled = w.resend_disabled,"
+            " case_class = coalesce(w.case_class, o.case_class), note = w.note"
+            " FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[], %s::uuid[], %s::text[], %s::int[], %s::int[],"
+            " %s::int[], %s::bool[], %s::text[], %s::text[]) AS w(id, state, next_check, evidence, provider_ref,"
+            " checks, absents, resends, resend_disabled, case_class, note) WHERE o.id = w.id",
+            [list(column) for column in zip(*values, strict=True)],
+        )
