@@ -1,0 +1,127 @@
+"""Faults that wait for a request: which there are, what each takes, and which one the next request meets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime_app.sandbox.clock import Clock
+from runtime_app.sandbox.fault_table import FAULTS, VERBS, Fault
+
+MATCHES = ("payment_ref", "operation_id", "order_ref", "tenant", "idempotency_key")
+
+
+class Unusable(Exception):
+    """The control plane was asked for something it does not do; the text is the sentence to answer."""
+
+
+@dataclass(slots=True)
+class Call:
+    """What a request is about, as far as its path, query and body say."""
+
+    verb: str
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Armed:
+    """One fault that waits. `left` is how many more requests it meets; None is any number."""
+
+    id: int
+    fault: Fault
+    on: tuple[str, ...]
+    match: dict[str, str]
+    values: dict[str, Any]
+    left: int | None
+    until: float | None = None
+
+    def meets(self, call: Call) -> bool:
+        return call.verb in self.on and all(call.facts.get(name) == value for name, value in self.match.items())
+
+    def told(self) -> dict[str, Any]:
+        return {"id": self.id, "fault": self.fault.code, "on": list(self.on), "match": self.match,
+                "times_left": self.left, **self.values}
+
+
+class FaultBoard:
+    """The armed faults, in the order they were asked for. They are forgotten when the sandbox restarts."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._armed: list[Armed] = []
+        self._ids = itertools.count(1)
+
+    def arm(self, asked: Mapping[str, Any]) -> Armed:
+        """Check what was asked and arm it; raises Unusable with a sentence."""
+        code = asked.get("fault")
+        fault = FAULTS.get(code) if isinstance(code, str) else None
+        if fault is None:
+            raise Unusable(f"There is no fault {code!r}; GET /_sandbox lists those that exist.")
+        known = {"fault", "times", "match", "on"} | set(fault.params)
+        if unknown := sorted(set(asked) - known):
+            raise Unusable(f"{fault.code} does not take {', '.join(map(repr, unknown))}; it takes {sorted(known)}.")
+        try:
+            values = {name: param.check(name, asked.get(name, param.default)) for name, param in fault.params.items()}
+        except ValueError as error:
+            raise Unusable(str(error)) from None
+        armed = Armed(next(self._ids), fault, _on(fault, asked), _match(fault, asked), values, _times(fault, asked))
+        if fault.lasts and isinstance(values.get("seconds"), int | float):
+            armed.until = self._clock.now() + values["seconds"]
+        if fault.layer not in ("port", "now"):
+            self._armed.append(armed)
+        return armed
+
+    def meet(self, call: Call) -> dict[str, Armed]:
+        """The first fault of each layer that meets this request; each is counted down."""
+        if not self._armed:
+            return {}
+        now = self._clock.now()
+        self._armed = [a for a in self._armed if a.left != 0 and (a.until is None or now < a.until)]
+        met: dict[str, Armed] = {}
+        for armed in self._armed:
+            if armed.fault.layer not in met and armed.meets(call):
+                met[armed.fault.layer] = armed
+                if armed.left is not None:
+                    armed.left -= 1
+        return met
+
+    def clear(self) -> int:
+        count, self._armed = len(self.armed()), []
+        return count
+
+    def armed(self) -> list[Armed]:
+        now = self._clock.now()
+        return [a for a in self._armed if a.left != 0 and (a.until is None or now < a.until)]
+
+
+def _on(fault: Fault, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    on = asked.get("on", None)
+    if on is None:
+        return fault.on
+    wanted = [on] if isinstance(on, str) else on
+    if not isinstance(wanted, list) or not wanted or not all(isinstance(v, str) and v in VERBS for v in wanted):
+        raise Unusable(f"`on` takes one or several of {sorted(VERBS)}.")
+    chosen = tuple(dict.fromkeys(itertools.chain.from_iterable(VERBS[v] for v in wanted)))
+    if fault.only and not set(chosen) <= set(fault.only):
+        raise Unusable(f"{fault.code} can only happen on {', '.join(fault.only)}.")
+    return chosen
+
+
+def _match(fault: Fault, asked: Mapping[str, Any]) -> dict[str, str]:
+    match = asked.get("match", {})
+    if not isinstance(match, dict) or not all(isinstance(v, str) for v in match.values()):
+        raise Unusable("`match` is an object of names and texts.")
+    if unknown := sorted(set(match) - set(MATCHES)):
+        raise Unusable(f"`match` does not know {', '.join(map(repr, unknown))}; it knows {', '.join(MATCHES)}.")
+    if fault.layer == "port" and match:
+        raise Unusable(f"{fault.code} closes the whole port, for everybody; it takes no `match`.")
+    return dict(match)
+
+
+def _times(fault: Fault, asked: Mapping[str, Any]) -> int | None:
+    times = asked.get("times", fault.times)
+    if times is not None and (type(times) is not int or not 1 <= times <= 1_000_000):
+        raise Unusable("`times` is a whole number from 1, or null for as long as the fault stands.")
+    return times
