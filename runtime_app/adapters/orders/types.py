@@ -50,10 +50,12 @@ class OrderUnavailable:
 class OrderSystem(Protocol):
     """No method raises for an answer; each has its own timeouts."""
 
-    def read_order(self, tenant: str, order_ref: str, *, timeout: float) -> OrderSnapshot | OrderMissing | OrderUnavailable: ...
+    def read_order(
+        self, tenant: str, order_ref: str, *, timeout: float
+    ) -> OrderSnapshot | OrderMissing | OrderUnavailable: ...
 
     def record_refund(
         self, tenant: str, order_ref: str, *, operation_id: str, payment_ref: str, amount_minor: int, status: str,
         provider_ref: str | None, timeout: float,
     ) -> str | None:
-        """Tell the order system of one refund, the same one any number of times. None when told, else what went wrong."""
+        """Tell of one refund, the same one any number of times. None when told, else what went wrong."""

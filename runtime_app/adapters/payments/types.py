@@ -228,7 +228,8 @@ class PaymentProvider(Protocol):
     def freeze(self, *, operation_id: UUID, payment_ref: str, amount: Money, reason: str | None) -> RefundRequest: ...
 
     def create_refund(
-        self, account: ProviderAccount, request: RefundRequest, *, idempotency_key: str, resend: bool, deadline: Deadline
+        self, account: ProviderAccount, request: RefundRequest, *, idempotency_key: str, resend: bool,
+        deadline: Deadline,
     ) -> CreateResult: ...
 
     def find_refunds(

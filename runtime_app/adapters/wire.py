@@ -1,0 +1,167 @@
+"""HTTP for adapters: one kept-alive session a thread, no retries, no redirects, and a deadline for sending.
+
+What comes back says what is known of the exchange, so that an adapter decides by evidence and not by exception class.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+
+import requests
+from requests import exceptions as failures
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
+
+ANSWER_MOST = 8 * 1024 * 1024
+_thread = threading.local()
+
+
+class DeadlinePassed(Exception):
+    """The time in which something may be sent was over before it was sent."""
+
+
+def _check_deadline() -> None:
+    deadline = getattr(_thread, "deadline", None)
+    if deadline is not None and time.monotonic() >= deadline:
+        raise DeadlinePassed
+
+
+class _Connection(HTTPConnection):
+    def connect(self) -> None:
+        # Resolving a name has no timeout of its own: what took too long to connect must not be sent any more.
+        super().connect()
+        _check_deadline()
+
+
+class _SecureConnection(HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        _check_deadline()
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+class _Transport(HTTPAdapter):
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+
+
+def session() -> requests.Session:
+    """This thread's session. It keeps connections and nothing else: no cookies, no proxies or passwords from around."""
+    kept: requests.Session | None = getattr(_thread, "session", None)
+    if kept is None:
+        kept = _thread.session = requests.Session()
+        kept.trust_env = False
+        kept.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        for scheme in ("http://", "https://"):
+            kept.mount(scheme, _Transport(max_retries=0, pool_connections=16, pool_maxsize=4))
+    return kept
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and what became of it. `status` is None when no whole answer was read; then `cause` says why.
+
+    `untouched` is true only when it is proved that the request's bytes never left.
+    """
+
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes = b""
+    cause: str = ""
+    untouched: bool = False
+
+
+def exchange(
+    method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, connect: float, read: float,
+    send_before: float | None = None,
+) -> Exchange:
+    """Send once and read the whole answer. Never raises for anything that the network or the other side does.
+
+    `send_before` is an instant of the monotonic clock: from then on nothing is sent, and connecting takes no longer.
+    `read` bounds each wait for bytes and, together, the reading of the body.
+    """
+    _thread.deadline = send_before
+    try:
+        _check_deadline()
+        if send_before is not None:
+            connect = max(0.001, min(connect, send_before - time.monotonic()))
+        response = session().request(
+            method, url, headers=dict(headers), data=body, timeout=(connect, read), allow_redirects=False, stream=True
+        )
+        try:
+            content = _read_all(response, time.monotonic() + read)
+        except BaseException:
+            response.close()
+            raise
+        return Exchange(response.status_code, response.headers, content)
+    except DeadlinePassed:
+        return Exchange(cause="deadline passed before sending", untouched=True)
+    except (failures.RequestException, OSError, ValueError) as error:
+        return Exchange(cause=_named(error), untouched=_never_left(error))
+    finally:
+        _thread.deadline = None
+
+
+class _TooMuch(OSError):
+    pass
+
+
+def _read_all(response: requests.Response, until: float) -> bytes:
+    parts, size = [], 0
+    for part in response.iter_content(65536):
+        parts.append(part)
+        size += len(part)
+        if size > ANSWER_MOST or time.monotonic() > until:
+            raise _TooMuch("the answer is too long or too slow")
+    return b"".join(parts)
+
+
+def _never_left(error: Exception) -> bool:
+    if isinstance(error, failures.ConnectTimeout | failures.InvalidURL | failures.InvalidHeader |
+                  failures.MissingSchema | failures.InvalidSchema):
+        return True
+    for cause in _causes(error):
+        if isinstance(cause, NewConnectionError | NameResolutionError):
+            return True
+        # A certificate is judged in the handshake, before the request; other TLS errors can come later.
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return True
+    return False
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting and len(found) < 20:
+        one = waiting.pop()
+        if one is None or one in found:
+            continue
+        found.append(one)
+        waiting += [one.__cause__, one.__context__]
+        if one.args and isinstance(one.args[0], BaseException):
+            waiting.append(one.args[0])
+        if isinstance(one, MaxRetryError):
+            waiting.append(one.reason)
+    return found
+
+
+def _named(error: Exception) -> str:
+    """The class names from outside in, without any text that could hold an address or a secret."""
+    names = [type(cause).__name__ for cause in _causes(error)]
+    return " < ".join(dict.fromkeys(names))[:200]
