@@ -1,0 +1,87 @@
+// Comfort only: every page does its work without this file.
+"use strict";
+(() => {
+  const body = document.body;
+  const typing = (node) => node instanceof Element && node.closest("input, textarea, select, [contenteditable]");
+
+  // A form is sent once; the server refuses the second copy anyway.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (event.defaultPrevented || form.method !== "post") return;
+    if (form.dataset.sent) return event.preventDefault();
+    form.dataset.sent = "yes";
+    for (const button of form.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
+  });
+  window.addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) {
+      delete form.dataset.sent;
+      for (const button of form.querySelectorAll("button")) button.removeAttribute("aria-disabled");
+    }
+  });
+
+  // A copy button beside every id.
+  const icons = body.dataset.icons;
+  const addCopyButtons = (root) => {
+    for (const holder of root.querySelectorAll(".ident[data-copy]:not(:has(button))")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "ident-copy";
+      button.title = button.ariaLabel = `${body.dataset.copy} ${holder.textContent}`;
+      button.innerHTML = `<svg aria-hidden="true"><use href="${icons}#copy"></use></svg>`;
+      button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(holder.dataset.copy);
+        button.querySelector("use").setAttribute("href", `${icons}#check`);
+        say(body.dataset.copied);
+        setTimeout(() => button.querySelector("use").setAttribute("href", `${icons}#copy`), 1500);
+      });
+      holder.append(button);
+    }
+  };
+  const say = (text) => { document.getElementById("said").textContent = text; };
+  addCopyButtons(document);
+
+  // j and k walk the rows, / goes to the search, ? shows the keys.
+  const keys = document.getElementById("keys");
+  for (const opener of document.querySelectorAll("[data-shows-keys]")) {
+    opener.hidden = false;
+    opener.addEventListener("click", () => keys.showModal());
+  }
+  const walk = (step) => {
+    const rows = [...document.querySelectorAll("a.row-link")];
+    const next = rows[rows.indexOf(document.activeElement) + step] ?? (step > 0 ? rows[0] : rows.at(-1));
+    next?.focus();
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
+    const search = document.querySelector("input[type=search]");
+    const acts = { j: () => walk(1), k: () => walk(-1), "/": () => search?.focus(), "?": () => keys?.showModal() };
+    if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
+  });
+
+  // Polls ask only for what changed, rest while nobody looks, and never swap what the reader has a hand on.
+  body.addEventListener("htmx:configRequest", (event) => {
+    const tag = event.detail.elt.dataset.etag;
+    if (tag) event.detail.headers["If-None-Match"] = tag;
+  });
+  body.addEventListener("htmx:beforeRequest", (event) => {
+    const region = event.detail.elt;
+    if (!region.matches("[data-poll]")) return;
+    const held = typing(document.activeElement) && region.contains(document.activeElement);
+    const marked = !getSelection().isCollapsed && region.contains(getSelection().anchorNode);
+    if (document.hidden || held || marked) event.preventDefault();
+  });
+  body.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, elt } = event.detail;
+    if (!elt.matches("[data-poll]")) return;
+    if (xhr.status !== 200) { event.detail.shouldSwap = false; event.detail.isError = false; return; }
+    const tag = xhr.getResponseHeader("ETag");
+    if (tag) elt.dataset.etag = tag;
+    elt.dataset.focus = document.activeElement?.getAttribute("href") ?? "";
+  });
+  body.addEventListener("htmx:afterSwap", (event) => {
+    const region = event.detail.elt;
+    addCopyButtons(region);
+    const href = region.dataset.focus;
+    if (href) region.querySelector(`a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
+  });
+})();
