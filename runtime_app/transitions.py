@@ -86,7 +86,8 @@ class Transition:
     `to` None keeps the status. `due` says when to look next (NEVER for a wait without a timer). `columns` are the
     task's own facts that change; `facts_changed` says that they are business facts, which move the revision as a
     status does. `then` is an outside effect: it runs after this is committed, with nothing open, and its transition
-    is committed next. `if_refused` is what to do instead when a part refuses, by the refusal's code.
+    is committed next. `lock` names the operation whose sender's lock is to be had before the commit and kept until the
+    outcome is recorded. `if_refused` is what to do instead when a part refuses, by the refusal's code.
     """
 
     to: Status | None = None
@@ -98,6 +99,7 @@ class Transition:
     facts_changed: bool = False
     parts: tuple[Part, ...] = ()
     then: Callable[..., Transition] | None = None
+    lock: UUID | None = None
     if_refused: Mapping[str, Transition] = field(default_factory=dict)
     starts: int | None = 0  # None keeps the count of starts without progress
 
@@ -145,7 +147,8 @@ COLUMNS: dict[str, str] = {
     "event_seq": "int", "event_head": "bytea",
 }
 _ALWAYS = frozenset(
-    {"status", "status_since", "revision", "fence", "lease_owner", "due_at", "starts", "event_seq", "event_head"}
+    {"status", "status_since", "revision", "fence", "lease_owner", "due_at", "starts", "parked_reason", "event_seq",
+     "event_head"}
 )
 
 
@@ -185,7 +188,7 @@ def _apply(wanted: Sequence[Wanted]) -> list[Result]:
         if row is not None and _holds(each.guard, row):
             standing.append((index, each, row))
             continue
-        results[index] = Lost(each.guard.task_id, row and row.status, row and row.revision)
+        results[index] = Lost(each.guard.task_id, row.status if row else None, row.revision if row else None)
         if row is not None:
             survivors += [(row, part) for part in each.transition.parts if part.survives]
     by_kind = _by_kind([(row, part) for _, each, row in standing for part in each.transition.parts])
@@ -245,6 +248,8 @@ def _moved(wanted: Wanted, row: Locked) -> dict[str, Any]:
     """The task's columns after the transition."""
     transition, columns = wanted.transition, dict(row.columns)
     to = transition.to or row.status
+    if transition.to is not None:
+        columns["parked_reason"] = None  # what parked it belonged to the old status
     columns.update(transition.columns)
     columns["status"] = to
     if transition.to is not None:

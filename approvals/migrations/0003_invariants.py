@@ -5,7 +5,8 @@ from django.db import migrations
 SQL = """
 CREATE FUNCTION approval_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.state <> 'open' OR (NEW.fingerprint, NEW.facts, NEW.task_id, NEW.tenant_id)
+    -- An approval that was given may still be superseded, when what it was given for no longer holds at execution.
+    IF NOT (OLD.state = 'open' OR (OLD.state = 'approved' AND NEW.state = 'superseded')) OR (NEW.fingerprint, NEW.facts, NEW.task_id, NEW.tenant_id)
         IS DISTINCT FROM (OLD.fingerprint, OLD.facts, OLD.task_id, OLD.tenant_id) THEN
         RAISE EXCEPTION 'approval % is closed or would change what it asks', OLD.id USING ERRCODE = 'check_violation';
     END IF;

@@ -67,14 +67,14 @@ class SubmitOperation:
         now = again[0][0].now
         found = rows.run(
             "UPDATE runtime_app_operation AS o SET state = 'submitting', last_possible_send_at = w.until,"
-            " next_check_at = w.until, first_submit_at = coalesce(o.first_submit_at, w.now), authority = w.authority"
-            " FROM unnest(%s::uuid[], %s::timestamptz[], %s::timestamptz[], %s::jsonb[]) AS w(id, now, until, authority)"
+            " next_check_at = w.until, authority = w.authority, fingerprint = w.fingerprint"
+            " FROM unnest(%s::uuid[], %s::timestamptz[], %s::jsonb[], %s::text[])"
+            " AS w(id, until, authority, fingerprint)"
             " WHERE o.id = w.id AND o.state = 'prepared' AND NOT EXISTS (SELECT 1 FROM runtime_app_operation s"
             " WHERE s.tenant_id = o.tenant_id AND s.account = o.account AND s.payment_ref = o.payment_ref"
             " AND s.state = ANY(%s)) RETURNING o.id",
-            [[p.id for _, p in again], [now] * len(again),
-             [now + timedelta(seconds=p.send_within) for _, p in again],
-             [json.dumps(dict(p.authority)) for _, p in again], sorted(UNRESOLVED)],
+            [[p.id for _, p in again], [now + timedelta(seconds=p.send_within) for _, p in again],
+             [json.dumps(dict(p.authority)) for _, p in again], [p.fingerprint for _, p in again], sorted(UNRESOLVED)],
         )
         return {r[0] for r in found}
 
@@ -107,6 +107,7 @@ class LearnOperation:
     resend_disabled: bool = False
     case_class: str | None = None
     note: str = ""
+    send_within: float | None = None  # a resend is allowed until then; None leaves the last possible send as it is
 
     rank: ClassVar[int] = 22
     survives: ClassVar[bool] = False
@@ -121,16 +122,46 @@ class LearnOperation:
             return
         values = [
             (p.id, p.state, p.check and row.now + timedelta(seconds=p.check.seconds), p.evidence_id, p.provider_ref,
-             p.checks, p.absents, p.resends, p.resend_disabled, p.case_class, p.note)
+             p.checks, p.absents, p.resends, p.resend_disabled, p.case_class, p.note,
+             None if p.send_within is None else row.now + timedelta(seconds=p.send_within))
             for row, p in wanted
         ]
         rows.run(
             "UPDATE runtime_app_operation AS o SET state = w.state, next_check_at = w.next_check,"
             " resolved_by_id = w.evidence, provider_ref = coalesce(w.provider_ref, o.provider_ref), checks = w.checks,"
             " absents = w.absents, resends = w.resends, resend_disabled = w.resend_disabled,"
-            " case_class = coalesce(w.case_class, o.case_class), note = w.note"
+            " case_class = coalesce(w.case_class, o.case_class), note = w.note,"
+            " last_possible_send_at = coalesce(w.send_until, o.last_possible_send_at)"
             " FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[], %s::uuid[], %s::text[], %s::int[], %s::int[],"
-            " %s::int[], %s::bool[], %s::text[], %s::text[]) AS w(id, state, next_check, evidence, provider_ref,"
-            " checks, absents, resends, resend_disabled, case_class, note) WHERE o.id = w.id",
+            " %s::int[], %s::bool[], %s::text[], %s::text[], %s::timestamptz[]) AS w(id, state, next_check, evidence,"
+            " provider_ref, checks, absents, resends, resend_disabled, case_class, note, send_until) WHERE o.id = w.id",
             [list(column) for column in zip(*values, strict=True)],
         )
+        resolved = [p.id for _, p in wanted if p.state not in UNRESOLVED]
+        if resolved:
+            _wake_siblings(resolved)
+
+
+def _wake_siblings(resolved: Sequence[UUID]) -> None:
+    # Best effort: a sibling that is locked just now, or parks a moment later, is found by the clock.
+    rows.run(
+        "UPDATE runtime_app_task SET parked_reason = NULL, due_at = runtime_now() WHERE id IN ("
+        " SELECT t.id FROM runtime_app_task t JOIN runtime_app_operation o"
+        " ON o.tenant_id = t.tenant_id AND o.payment_ref = t.payment_ref"
+        " WHERE o.id = ANY(%s) AND t.id <> o.task_id AND t.status = 'ready' AND t.parked_reason = 'sibling_in_flight'"
+        " FOR NO KEY UPDATE OF t SKIP LOCKED)",
+        [list(resolved)],
+    )
+
+
+def wake_free_siblings() -> int:
+    """Wake every parked sibling whose payment has nothing unresolved any more; returns how many."""
+    return len(
+        rows.run(
+            "UPDATE runtime_app_task SET parked_reason = NULL, due_at = runtime_now() WHERE id IN ("
+            " SELECT t.id FROM runtime_app_task t WHERE t.status = 'ready' AND t.parked_reason = 'sibling_in_flight'"
+            " AND NOT EXISTS (SELECT 1 FROM runtime_app_operation o WHERE o.tenant_id = t.tenant_id"
+            " AND o.payment_ref = t.payment_ref AND o.state = ANY(%s)) FOR NO KEY UPDATE SKIP LOCKED) RETURNING id",
+            [sorted(UNRESOLVED)],
+        )
+    )

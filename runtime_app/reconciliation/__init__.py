@@ -1,0 +1,1 @@
+"""Finding out what really happened to an operation whose outcome is not known."""

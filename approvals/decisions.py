@@ -1,0 +1,186 @@
+"""The one path by which a person decides, whatever page or channel it came through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from approvals.models import VERDICTS, Approval, Decision
+from approvals.requests import CloseApprovals
+from approvals.votes import CastVote
+from runtime_app import access, members
+from runtime_app.bell import ring_after_commit
+from runtime_app.chronicle import Say
+from runtime_app.errors import (
+    AlreadyDecided,
+    BalanceTooSmall,
+    Conflict,
+    Expired,
+    FieldErrors,
+    Forbidden,
+    RuntimeAppError,
+    StaleFacts,
+)
+from runtime_app.ledger.balances import TakeHold
+from runtime_app.models import User
+from runtime_app.money import Money
+from runtime_app.states import Status
+from runtime_app.texts import check_nonce, check_text
+from runtime_app.transitions import NEVER, NOW, Applied, Guard, Refused, Result, Transition, apply_one
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it. `repeated` says that this very form was recorded before and nothing was done now."""
+
+    approval: Approval
+    repeated: bool = False
+
+
+def approvals(person: User) -> QuerySet[Approval]:
+    """The approvals the person may see."""
+    return access.scoped(person, Approval.objects.select_related("task", "tenant", "task__requester"), "see_approvals")
+
+
+def approval(person: User, id: object, *, do: str | None = None) -> Approval:
+    queryset = Approval.objects.select_related("task", "tenant", "task__requester")
+    return access.one(person, queryset, id, see="see_approvals", do=do)
+
+
+def why_not(person: User, asked: Approval) -> str | None:
+    """Why this person cannot decide this approval, as a sentence; None when the person can."""
+    if not access.may(person, asked.tenant_id, "decide_approvals"):
+        return "You may see approvals here, but not decide them."
+    if asked.task.requester_id == person.pk:
+        return "You asked for this yourself; somebody else must decide it."
+    return None
+
+
+def decide(
+    person: User, approval_id: UUID | str, *, verdict: str, reason: str, fingerprint: str, revision: int, nonce: str
+) -> Outcome:
+    """Record the person's decision, or raise what stands against it; then nothing was recorded.
+
+    Raises NotFound, Forbidden, FieldErrors, AlreadyDecided, Expired, StaleFacts, BalanceTooSmall or Conflict.
+    """
+    access.forget(person)
+    asked = approval(person, approval_id, do="decide_approvals")
+    reason = _checked(verdict, reason)
+    check_nonce(nonce)
+    before = Decision.objects.filter(approval=asked, person=person).first()
+    if before is not None and before.nonce == nonce:
+        return Outcome(asked, repeated=True)
+    if (problem := why_not(person, asked)) is not None:
+        raise Forbidden(problem)
+    if asked.state != "open":
+        raise _lost(asked)
+    if asked.fingerprint != fingerprint:
+        raise StaleFacts
+    if asked.task.revision != revision or asked.task.status != Status.WAITING_APPROVAL:
+        raise _lost(asked)
+    while True:
+        result = _apply(person, asked, verdict, reason, nonce)
+        if not (isinstance(result, Refused) and result.refusal.code == "recount"):
+            break
+    asked.refresh_from_db()
+    if isinstance(result, Applied):
+        ring_after_commit()
+        return Outcome(asked)
+    if Decision.objects.filter(approval=asked, person=person, nonce=nonce).exists():
+        return Outcome(asked, repeated=True)  # the same form, posted twice at the same moment
+    raise _refused(asked, result)
+
+
+def _checked(verdict: str, reason: str) -> str:
+    if verdict not in VERDICTS:
+        raise FieldErrors({"decision": "Choose to approve, to reject or to ask for input."})
+    reason = check_text(reason, "reason", most=1000).strip()
+    if verdict == "reject" and not reason:
+        raise FieldErrors({"reason": "Say why you reject it; the requester reads this."})
+    if verdict == "ask_input" and not reason:
+        raise FieldErrors({"reason": "Say what you need to know."})
+    return reason
+
+
+def _apply(person: User, asked: Approval, verdict: str, reason: str, nonce: str) -> Result:
+    task = asked.task
+    given = Decision.objects.filter(approval=asked, verdict="approve").count()
+    completes = verdict == "approve" and given + 1 >= asked.quorum
+    vote = CastVote(
+        approval_id=asked.id, person_id=person.pk, verdict=verdict, reason=reason, nonce=nonce,
+        fingerprint=asked.fingerprint, completes=completes,
+        basis={"permission": "decide_approvals", "roles": members.roles_of(person, asked.tenant),
+               "policy_version": asked.policy_version},
+    )
+    said = {"by": person.username, "approval": str(asked.id), "fingerprint": asked.fingerprint[:12]}
+    if reason:
+        said["reason"] = reason
+    transition = {"approve": _approve, "reject": _reject, "ask_input": _ask_input}[verdict](asked, vote, said)
+    guard = Guard(task.id, task.revision, Status.WAITING_APPROVAL)
+    return apply_one(guard, transition, actor=access.actor(person))
+
+
+def _approve(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transition:
+    if not vote.completes:
+        return Transition(events=(Say("approval.granted", said),), parts=(vote,), keep_lease=True, starts=None)
+    facts = asked.facts
+    held = {"amount_minor": facts["amount_minor"], "currency": facts["currency"], "payment_ref": facts["payment_ref"]}
+    return Transition(
+        to=Status.READY,
+        events=(Say("approval.granted", said), Say("hold.taken", held), Say("task.ready")),
+        parts=(vote, TakeHold(facts["account"], facts["payment_ref"], facts["amount_minor"]), CloseApprovals("approved")),
+        due=NOW,
+    )
+
+
+def _reject(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transition:
+    return Transition(
+        to=Status.REJECTED,
+        events=(Say("approval.rejected", said), Say("task.rejected", {"by": said["by"]})),
+        parts=(vote, CloseApprovals("rejected", vote.reason)),
+    )
+
+
+def _ask_input(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transition:
+    state = {**asked.task.state, "waiting_for": {"answer": vote.reason}}
+    return Transition(
+        to=Status.WAITING_INPUT,
+        events=(Say("approval.input_asked", said), Say("task.waiting_input", {"fields": ["answer"]})),
+        parts=(vote, CloseApprovals("input_asked", vote.reason)),
+        columns={"state": state},
+        due=NEVER,
+    )
+
+
+def _lost(asked: Approval) -> RuntimeAppError:
+    """What happened instead, in words that say that nothing was recorded."""
+    facts = {"approval_id": str(asked.id), "state": asked.state, "status": asked.task.status}
+    if asked.state == "expired":
+        return Expired(f"The time to decide ended at {asked.deadline_at:%Y-%m-%d %H:%M} UTC; your decision was not recorded.",
+                       **facts, deadline_at=asked.deadline_at)
+    decided = Decision.objects.filter(approval=asked).select_related("person").order_by("-decided_at").first()
+    if asked.state in {"approved", "rejected", "input_asked"} and decided is not None:
+        return AlreadyDecided(**facts, decided_by=decided.person.shown_name, decided_at=decided.decided_at,
+                              verdict=decided.verdict)
+    if asked.state == "superseded":
+        return StaleFacts(**facts)
+    return Conflict(**facts)
+
+
+def _refused(asked: Approval, result: Result) -> RuntimeAppError:
+    if isinstance(result, Refused):
+        code, facts = result.refusal.code, result.refusal.facts
+        if code == "balance_too_small":
+            left = Money(facts["remaining_minor"], asked.facts["currency"])
+            return BalanceTooSmall(f"Only {left} remains to be refunded of this payment; your decision was not recorded.")
+        if code == "expired":
+            return Expired(
+                f"The time to decide ended at {facts['deadline_at']:%Y-%m-%d %H:%M} UTC; your decision was not recorded.",
+                deadline_at=facts["deadline_at"],
+            )
+        if code == "stale_facts":
+            return StaleFacts()
+    asked.task.refresh_from_db()
+    return _lost(asked)

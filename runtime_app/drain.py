@@ -1,0 +1,287 @@
+"""Draining: claim what is due, run its handlers, commit what they decide, until nothing is due or the time is up.
+
+Pure steps run in this thread and are committed together. Steps that talk to an outside system run beside each other
+in threads, without a database, and are committed as they arrive, so that nothing the provider has booked waits for a
+slower neighbour. A task goes on under the same lease for as long as its next step is due at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+
+from runtime_app import leases
+from runtime_app.adapters.payments.types import Deadline
+from runtime_app.chronicle import Say
+from runtime_app.leases import Claimed
+from runtime_app.ledger.steps import AddStep
+from runtime_app.points import point
+from runtime_app.reconciliation.schedule import backoff
+from runtime_app.senders import SenderLocks
+from runtime_app.states import FINAL, WAITING_FOR_PEOPLE, Parked, Status
+from runtime_app.transitions import NOW, After, Applied, Refused, Result, Transition, Wanted, apply
+from runtime_app.workflows import WORKFLOWS
+from runtime_app.workflows.types import Facts, Ports, Workflow
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Hand:
+    """A task in this worker's hand. `lease_until` is on the monotonic clock."""
+
+    task: Claimed
+    workflow: Workflow
+    lease_until: float
+    facts: Any = None
+    lock: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a step decided. `effect` says that something may have been sent: its outcome is recorded or never dropped."""
+
+    hand: Hand
+    transition: Transition
+    name: str
+    active_ms: float
+    effect: bool = False
+
+
+class Drain:
+    """One process's drain of one lane. Not re-entrant; `stop` may be set from a signal handler."""
+
+    def __init__(self, *, lane: str, worker: str, ports: Ports, batch: int, effects: int) -> None:
+        self.lane, self.worker, self.ports, self.batch = lane, worker, ports, batch
+        self.served = [w.served for w in WORKFLOWS.values() if w.lane == lane]
+        self.pool = ThreadPoolExecutor(effects, thread_name_prefix="effect")
+        self.locks = SenderLocks()
+        self.hands: dict[UUID, Hand] = {}
+        self.running: dict[Future[Decided], Hand] = {}
+        self.stop = threading.Event()
+
+    def run(self, seconds: float, ring: Callable[[], object]) -> bool:
+        """Work for at most about `seconds`; True when there was still something due at the end."""
+        until = time.monotonic() + seconds
+        done = threading.Event()
+        heart = threading.Thread(target=self._renew_until, args=(done,), name="renew", daemon=True)
+        heart.start()
+        try:
+            return self._loop(until, ring)
+        except BaseException as error:
+            self._cut_off(error)
+            raise
+        finally:
+            done.set()
+            heart.join()
+
+    def _loop(self, until: float, ring: Callable[[], object]) -> bool:
+        due = True
+        while True:
+            room = self.batch - len(self.hands)
+            may_claim = time.monotonic() < until and not self.stop.is_set()
+            if may_claim and (due or not self.hands) and room >= (self.batch + 1) // 2:
+                hands = self._claim(room)
+                due = len(hands) == room
+                if due:
+                    ring()
+                self._commit(self._start(hands))
+            if self.running:
+                self._commit(self._arrived())
+            elif not may_claim or not due:
+                return due
+
+    def _claim(self, limit: int) -> list[Hand]:
+        lease = self.ports.timing.lease
+        begun = time.monotonic()
+        claimed = leases.claim(lane=self.lane, served=self.served, worker=self.worker, limit=limit, seconds=lease)
+        hands = [Hand(task, WORKFLOWS[task.workflow, task.workflow_version], begun + lease) for task in claimed]
+        self.hands.update((hand.task.id, hand) for hand in hands)
+        return hands
+
+    def _start(self, hands: Sequence[Hand]) -> list[Decided]:
+        """Run the handlers of these tasks: pure ones now, the others in threads."""
+        decided = []
+        for workflow in {id(h.workflow): h.workflow for h in hands}.values():
+            own = [h for h in hands if h.workflow is workflow]
+            loaded = workflow.load([h.task for h in own])
+            for hand in own:
+                hand.facts = loaded.get(hand.task.id) or Facts(hand.task)
+                handler = workflow.handlers[hand.task.status]
+                if self._used_up(hand):
+                    decided.append(Decided(hand, _dead_letter(), "retries", 0.0))
+                elif handler.waits_outside:
+                    self._submit(hand, handler.run, f"on_{hand.task.status}", effect=False)
+                else:
+                    decided.append(self._step(hand, handler.run, f"on_{hand.task.status}", False))
+        return decided
+
+    def _used_up(self, hand: Hand) -> bool:
+        # An executing task is always looked at: leaving it would leave money in doubt without anybody asking.
+        return hand.task.starts > self.ports.timing.retry_budget and hand.task.status != Status.EXECUTING
+
+    def _submit(self, hand: Hand, run: Callable[[Any, Ports], Transition], name: str, *, effect: bool) -> None:
+        self.running[self.pool.submit(self._step, hand, run, name, effect)] = hand
+
+    def _step(self, hand: Hand, run: Callable[[Any, Ports], Transition], name: str, effect: bool) -> Decided:
+        begun = time.perf_counter()
+        ports = replace(self.ports, deadline=Deadline(hand.lease_until), sender_holds=self.locks.still_held)
+        try:
+            transition = run(hand.facts, ports)
+        except Exception as error:  # one task that raises does not fail its batch
+            log.exception("%s of task %s raised", name, hand.task.id)
+            transition = self._raised(hand, error, effect)
+        return Decided(hand, transition, name, (time.perf_counter() - begun) * 1000, effect)
+
+    def _raised(self, hand: Hand, error: Exception, effect: bool) -> Transition:
+        if effect and hand.task.status == Status.EXECUTING:
+            return hand.workflow.handlers[Status.EXECUTING].run(hand.facts, self.ports)  # it may have been sent
+        why = f"{type(error).__name__} in {hand.task.status}"
+        again = After(backoff(self.ports.timing, hand.task.starts))
+        return Transition(
+            events=(Say("task.postponed", {"why": why}),), due=again, columns={"last_error": why}, starts=None
+        )
+
+    def _arrived(self) -> list[Decided]:
+        """Wait for at least one thread to finish and take all that have."""
+        finished, _ = wait(self.running, timeout=1.0, return_when=FIRST_COMPLETED)
+        for future in finished:
+            del self.running[future]
+        return [future.result() for future in finished]
+
+    def _commit(self, decided: Sequence[Decided]) -> None:
+        """Commit what was decided, and go on with what is due at once, until only threads are left."""
+        while decided:
+            ready = [self._with_lock(each) for each in decided]
+            follow, going_on = [], []
+            for each, result in zip(ready, self._apply(ready), strict=True):
+                refused = each.transition.if_refused.get(result.refusal.code) if isinstance(result, Refused) else None
+                if refused is not None:
+                    self._give_back(each.hand)
+                    follow.append(replace(each, transition=refused))
+                elif isinstance(result, Applied) and self._goes_on(each, result):
+                    going_on.append(each.hand)
+                elif not isinstance(result, Applied) or each.transition.then is None:
+                    self._drop(each.hand)
+            decided = follow + self._start(going_on)
+
+    def _with_lock(self, each: Decided) -> Decided:
+        transition, hand = each.transition, each.hand
+        if transition.lock is not None and hand.lock is None:
+            if self.locks.take(transition.lock):
+                hand.lock = transition.lock
+            elif transition.to == Status.EXECUTING:
+                # Somebody who was paused may still send this very operation; nothing is handed over beside it.
+                transition = Transition(due=After(backoff(self.ports.timing, 1)), starts=None)
+        if self._continues(transition, hand.task.status):
+            transition = replace(transition, keep_lease=True)
+        outcome = transition.to or "stays"
+        step = AddStep(each.name, outcome, each.active_ms, hand.task.fence)
+        return replace(each, transition=replace(transition, parts=(*transition.parts, step)))
+
+    def _continues(self, transition: Transition, status: Status) -> bool:
+        """The next step is due at once, so the task goes on under the lease it has."""
+        to = transition.to or status
+        moved = transition.to is not None and transition.then is None and transition.due == NOW
+        return moved and to not in FINAL and to not in WAITING_FOR_PEOPLE and not self.stop.is_set()
+
+    def _goes_on(self, each: Decided, result: Applied) -> bool:
+        hand, transition = each.hand, each.transition
+        for name, value in result.columns.items():
+            if name in _KEPT:
+                setattr(hand.task, name, value)
+        hand.task.now = result.now
+        if transition.then is not None:
+            if hasattr(hand.facts, "task"):
+                hand.facts = replace(hand.facts, task=hand.task)
+            self._submit(hand, transition.then, f"{each.name}.then", effect=True)
+            return False
+        return transition.keep_lease and transition.to is not None
+
+    def _apply(self, ready: Sequence[Decided]) -> list[Result | None]:
+        try:
+            return list(apply([self._wanted(each) for each in ready]))
+        except DatabaseError:
+            log.exception("a batch of %d failed; one at a time", len(ready))
+            return [self._apply_alone(each) for each in ready]
+
+    def _apply_alone(self, each: Decided) -> Result | None:
+        """One transition by itself. An outcome is tried again until it is recorded; anything else is found again."""
+        tries = 0
+        while True:
+            connection.close_if_unusable_or_obsolete()
+            try:
+                return apply([self._wanted(each)])[0]
+            except (OperationalError, InterfaceError):
+                log.warning("the database does not answer; task %s", each.hand.task.id, exc_info=True)
+                if not each.effect or self.stop.wait(min(5.0, 0.1 * 2**tries)):
+                    return None
+                tries += 1
+            except DatabaseError:
+                log.exception("the database refuses the step of task %s", each.hand.task.id)
+                return None
+
+    def _wanted(self, each: Decided) -> Wanted:
+        return Wanted(each.hand.task.guard, each.transition, f"worker:{self.worker}")
+
+    def _drop(self, hand: Hand) -> None:
+        self._give_back(hand)
+        self.hands.pop(hand.task.id, None)
+
+    def _give_back(self, hand: Hand) -> None:
+        if hand.lock is not None:
+            self.locks.give_back(hand.lock)
+            hand.lock = None
+
+    def _renew_until(self, done: threading.Event) -> None:
+        lease = self.ports.timing.lease
+        try:
+            while not done.wait(lease / 3):
+                held = [(hand.task.id, hand.task.fence) for hand in list(self.hands.values())]
+                begun = time.monotonic()
+                try:
+                    renewed = leases.renew(held, worker=self.worker, seconds=lease)
+                except DatabaseError:
+                    log.warning("leases not renewed", exc_info=True)
+                    connection.close()
+                    continue
+                point("leases.renewed")
+                for task_id in renewed:
+                    if (hand := self.hands.get(task_id)) is not None:
+                        hand.lease_until = begun + lease
+        finally:
+            connection.close()
+
+    def _cut_off(self, error: BaseException) -> None:
+        """The run ends in the middle (a time limit, a lost database). Threads finish their calls and keep their locks
+        until then; every task is found again when its lease ends, one that may have been sent as unknown."""
+        log.warning("cut off by %s with %d tasks in hand", type(error).__name__, len(self.hands))
+        for future, hand in self.running.items():
+            future.add_done_callback(lambda _, hand=hand: self._give_back(hand))  # type: ignore[misc]
+        running = set(map(id, self.running.values()))
+        for hand in self.hands.values():
+            if id(hand) not in running:
+                self._give_back(hand)
+        self.hands, self.running = {}, {}
+
+    def close(self) -> None:
+        self.pool.shutdown(wait=True)
+        self.locks.close()
+
+
+_KEPT = frozenset(Claimed.__dataclass_fields__) - {"id", "tenant_id"}
+
+
+def _dead_letter() -> Transition:
+    return Transition(
+        events=(Say("task.parked", {"reason": Parked.DEAD_LETTER}),), columns={"parked_reason": Parked.DEAD_LETTER},
+        due=NOW, starts=None,
+    )

@@ -1,0 +1,74 @@
+"""What RQ calls. The dotted paths are wire formats: jobs of older releases name them, and arguments stay tolerant."""
+
+from __future__ import annotations
+
+import os
+import socket
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+
+from runtime_app import outbox
+from runtime_app.adapters import orders, payments
+from runtime_app.adapters.payments.types import Deadline, ProviderAccount
+from runtime_app.bell import ring
+from runtime_app.drain import Drain
+from runtime_app.outbox import Due
+from runtime_app.reconciliation.schedule import backoff
+from runtime_app.workflows.types import Ports
+
+
+@cache
+def ports() -> Ports:
+    timing = settings.TIMING
+    return Ports(
+        payments=payments.build(
+            settings.PAYMENTS["provider"], connect_timeout=timing.connect_timeout, read_timeout=timing.read_timeout
+        ),
+        account=ProviderAccount(
+            id=settings.PAYMENTS["account"], provider=settings.PAYMENTS["provider"],
+            api_key=settings.PAYMENTS["api_key"], base_url=settings.PAYMENTS["base_url"],
+        ),
+        orders=orders.build(
+            settings.ORDERS["system"], base_url=settings.ORDERS["base_url"], connect_timeout=timing.connect_timeout
+        ),
+        timing=timing, deadline=Deadline(0.0), sender_holds=lambda operation_id: False,
+    )
+
+
+@cache
+def drain(lane: str) -> Drain:
+    """This process's drain of the lane, with its threads, connections and sender's locks."""
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    return Drain(lane=lane, worker=worker, ports=ports(), batch=settings.WORKER_BATCH, effects=settings.WORKER_EFFECTS)
+
+
+def advance(lane: str = "default", **_later: Any) -> bool:
+    """Work on the lane until nothing is due or the time is up; rings again for what is left."""
+    more = drain(lane).run(settings.TIMING.drain_budget, lambda: ring(lane))
+    relay()
+    if more:
+        ring(lane)
+    return more
+
+
+def relay() -> int:
+    """Deliver what the outbox holds; returns how many intents were taken."""
+    timing = settings.TIMING
+    taken = 0
+    while got := outbox.relay(
+        {"order.record_refund": _record_refund}, limit=20, seconds=timing.lease, retry=lambda n: backoff(timing, n)
+    ):
+        taken += got
+        if got < 20:
+            break
+    return taken
+
+
+def _record_refund(intent: Due) -> str | None:
+    said = intent.payload
+    return ports().orders.record_refund(
+        said["tenant"], said["order_ref"], operation_id=said["operation_id"], payment_ref=said["payment_ref"],
+        amount_minor=said["amount_minor"], status=said["status"], provider_ref=said["provider_ref"], timeout=10.0,
+    )

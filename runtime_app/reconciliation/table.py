@@ -1,0 +1,112 @@
+"""The decision table of reconciliation, as data: what was found, and what follows from it.
+
+Plain values in, a verdict out; nothing here reads a clock, a database or a provider. The docs print these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Finding(StrEnum):
+    """What a look-up or a same-key resend showed."""
+
+    SUCCEEDED = "found_succeeded"
+    PENDING = "found_pending"
+    FAILED = "found_failed"
+    MISMATCH = "found_mismatch"
+    DUPLICATE = "found_duplicate"
+    LOOKALIKES = "lookalikes"
+    ABSENT = "absent"
+    INCONCLUSIVE = "inconclusive"
+    RESEND_ACCEPTED = "resend_accepted"
+    RESEND_BURNED = "resend_burned"
+    RESEND_IN_USE = "resend_in_use"
+    RESEND_CONFLICT = "resend_conflict"
+    RESEND_UNKNOWN = "resend_unknown"
+
+
+class Verdict(StrEnum):
+    """What follows. Verdicts that open a case need a person; the task stays reconciling, marked."""
+
+    COMPLETE = "complete"
+    COMPLETE_TOO_LATE = "complete_too_late"
+    WAIT_PENDING = "wait_pending"
+    SEND_CANCEL = "send_cancel"
+    DECLINED = "declined"
+    NOT_EXECUTED = "not_executed"
+    RESEND = "resend"
+    LOOK_AGAIN = "look_again"
+    WAIT = "wait"
+    STOP_RESENDS = "stop_resends"
+    CASE_STALE_PENDING = "case:STALE_PENDING"
+    CASE_MISMATCH = "case:MISMATCH"
+    CASE_DUPLICATE = "case:DUPLICATE_EXECUTION"
+    CASE_LOOKALIKES = "case:LOOKALIKES"
+    CASE_KEY_CONFLICT = "case:KEY_CONFLICT"
+    CASE_ABSENT_FINAL = "case:ABSENT_FINAL"
+    CASE_LOOKUP_UNAVAILABLE = "case:LOOKUP_UNAVAILABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is known when the answer arrives. Every truth value is a fact somebody read, not a guess."""
+
+    finding: Finding
+    cancel_wished: bool = False
+    absent_counts: bool = False  # enough complete looks, long enough after the first submit
+    horizon_passed: bool = False  # no request sent so far can still be acted on
+    no_sender: bool = False  # the sender's lock is in hand: nobody else can still send
+    may_resend: bool = False  # key window, replay promise, frozen body, account policy, resends left, facts and authority
+    resend_ended: bool = False  # the key window has closed, or resends are disabled or used up
+    pending_too_long: bool = False
+    can_cancel: bool = False
+    handover_passed: bool = False
+
+
+F, V = Finding, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    number: int
+    finding: Finding
+    when: str
+    holds: Callable[[Situation], bool]
+    verdict: Verdict
+
+
+ROWS: tuple[Row, ...] = (
+    Row(1, F.SUCCEEDED, "no cancel wished", lambda s: not s.cancel_wished, V.COMPLETE),
+    Row(2, F.SUCCEEDED, "cancel wished", lambda s: s.cancel_wished, V.COMPLETE_TOO_LATE),
+    Row(4, F.PENDING, "cancel wished and the provider can cancel", lambda s: s.cancel_wished and s.can_cancel, V.SEND_CANCEL),
+    Row(5, F.PENDING, "longer than the method's time", lambda s: s.pending_too_long, V.CASE_STALE_PENDING),
+    Row(3, F.PENDING, "else", lambda s: True, V.WAIT_PENDING),
+    Row(6, F.FAILED, "any", lambda s: True, V.DECLINED),
+    Row(7, F.MISMATCH, "any", lambda s: True, V.CASE_MISMATCH),
+    Row(8, F.DUPLICATE, "any", lambda s: True, V.CASE_DUPLICATE),
+    Row(10, F.ABSENT, "a sender may still be alive, or too early or too few looks",
+        lambda s: not s.no_sender or not s.absent_counts, V.WAIT),
+    Row(16, F.ABSENT, "cancel wished, and the horizon has passed", lambda s: s.cancel_wished and s.horizon_passed,
+        V.NOT_EXECUTED),
+    Row(17, F.ABSENT, "cancel wished, before the horizon", lambda s: s.cancel_wished, V.WAIT),
+    Row(11, F.ABSENT, "the same request may be sent again under the same key", lambda s: s.may_resend, V.RESEND),
+    Row(18, F.ABSENT, "the horizon has passed and resends have ended", lambda s: s.horizon_passed and s.resend_ended,
+        V.CASE_ABSENT_FINAL),
+    Row(10, F.ABSENT, "else", lambda s: True, V.WAIT),
+    Row(9, F.LOOKALIKES, "any", lambda s: True, V.CASE_LOOKALIKES),
+    Row(12, F.RESEND_ACCEPTED, "any", lambda s: True, V.LOOK_AGAIN),
+    Row(13, F.RESEND_BURNED, "any", lambda s: True, V.STOP_RESENDS),
+    Row(14, F.RESEND_IN_USE, "any", lambda s: True, V.WAIT),
+    Row(15, F.RESEND_CONFLICT, "any", lambda s: True, V.CASE_KEY_CONFLICT),
+    Row(14, F.RESEND_UNKNOWN, "any", lambda s: True, V.WAIT),
+    Row(20, F.INCONCLUSIVE, "after the handover", lambda s: s.handover_passed, V.CASE_LOOKUP_UNAVAILABLE),
+    Row(19, F.INCONCLUSIVE, "before the handover", lambda s: True, V.WAIT),
+)
+
+
+def decide(situation: Situation) -> Row:
+    """The first row that holds; the table covers every finding."""
+    return next(row for row in ROWS if row.finding == situation.finding and row.holds(situation))

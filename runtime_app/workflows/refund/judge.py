@@ -1,0 +1,215 @@
+"""Before submission: what is missing, who must agree, and whether what was agreed still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from approvals.requests import AskApproval, CloseApprovals
+from runtime_app import ids
+from runtime_app.chronicle import Say
+from runtime_app.currencies import EXPONENTS
+from runtime_app.ids import new_id
+from runtime_app.ledger.balances import EndHold, TakeHold
+from runtime_app.ledger.calls import BeginCall
+from runtime_app.ledger.operations import SubmitOperation
+from runtime_app.money import Money
+from runtime_app.reconciliation.schedule import backoff
+from runtime_app.states import Parked, Status
+from runtime_app.transitions import NEVER, NOW, After, Transition
+from runtime_app.workflows.refund.facts import RefundFacts
+from runtime_app.workflows.refund.material import differences, fingerprint
+from runtime_app.workflows.refund.order import CannotRefund, Judged, Missing, NotNow, judge
+from runtime_app.workflows.refund.submit import send
+from runtime_app.workflows.types import Ports
+
+EFFECT = "refund"
+
+
+def on_queued(facts: RefundFacts, ports: Ports) -> Transition:
+    """Judge the request: fail, wait for input, wait for people, or hold the amount and be ready."""
+    if facts.tenant.suspended:
+        return _park(Parked.TENANT_SUSPENDED)
+    judged = judge(facts, ports)
+    if isinstance(judged, NotNow):
+        return postpone(facts, ports, judged.cause)
+    if isinstance(judged, CannotRefund):
+        return _fail(judged.code, judged.why)
+    if isinstance(judged, Missing):
+        return _wait_for_input(facts, ports, judged.fields)
+    needs_people = _amount(facts) > facts.tenant.threshold_minor
+    if needs_people and facts.task.requester_id is None:
+        sentence = "Above the threshold a person must stand behind the request: name one of this tenant."
+        return _wait_for_input(facts, ports, {"on_behalf_of": sentence})
+    return _ask(facts, ports, judged) if needs_people else _go_on(facts, judged)
+
+
+def _ask(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
+    mark = fingerprint(judged.material)
+    approval = AskApproval(
+        fingerprint=mark, facts={**judged.material, "account": judged.balance.account, "order_read": dict(judged.read)},
+        policy_version=facts.tenant.policy_version, deadline_in=ports.timing.approval_deadline,
+    )
+    return Transition(
+        to=Status.WAITING_APPROVAL,
+        events=(
+            Say("order.read", judged.read),
+            Say("approval.requested", {"approval": str(approval.id), "fingerprint": mark[:12],
+                                       "threshold_minor": facts.tenant.threshold_minor, "quorum": approval.quorum}),
+        ),
+        parts=(judged.balance, approval),
+        columns=_judged_columns(facts, judged, mark),
+        due=After(ports.timing.approval_deadline),
+    )
+
+
+def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
+    balance = judged.balance
+    return Transition(
+        to=Status.READY,
+        events=(
+            Say("order.read", judged.read),
+            Say("hold.taken", {"amount_minor": _amount(facts), "currency": balance.currency,
+                               "payment_ref": balance.payment_ref}),
+            Say("task.ready", {"policy": "at or under the threshold", "threshold_minor": facts.tenant.threshold_minor}),
+        ),
+        parts=(balance, TakeHold(balance.account, balance.payment_ref, _amount(facts))),
+        columns=_judged_columns(facts, judged, fingerprint(judged.material)),
+        due=NOW,
+        if_refused={"balance_too_small": _fail(
+            "remaining_too_small", f"Less than {Money(_amount(facts), balance.currency)} remains of {balance.payment_ref}.")},
+    )
+
+
+def _judged_columns(facts: RefundFacts, judged: Judged, mark: str) -> dict[str, Any]:
+    state = {k: v for k, v in facts.task.state.items() if k not in {"waiting_for", "postponed"}}
+    state |= {"order": dict(judged.read), "material": dict(judged.material)}
+    return {"payment_ref": judged.balance.payment_ref, "fingerprint": mark, "state": state}
+
+
+def on_waiting_input(facts: RefundFacts, ports: Ports) -> Transition:
+    """The time to give input has passed: the system cancels."""
+    return Transition(to=Status.CANCELLED, events=(Say("task.cancelled", {"why": "nobody gave the missing input in time"}),))
+
+
+def on_waiting_approval(facts: RefundFacts, ports: Ports) -> Transition:
+    """The time to decide has passed: the system refuses, closed on the safe side."""
+    return Transition(
+        to=Status.REJECTED,
+        events=(Say("approval.expired"), Say("task.rejected", {"why": "nobody decided in time"})),
+        parts=(CloseApprovals("expired", "nobody decided in time"),),
+    )
+
+
+def on_ready(facts: RefundFacts, ports: Ports) -> Transition:
+    """Read order, facts and authority again; only when all still hold, freeze the request and hand it over."""
+    if facts.tenant.suspended:
+        return _park(Parked.TENANT_SUSPENDED)
+    judged = judge(facts, ports)
+    if isinstance(judged, NotNow):
+        return postpone(facts, ports, judged.cause)
+    if isinstance(judged, Missing):
+        return _judge_anew("The request is no longer complete.", sorted(judged.fields))
+    if isinstance(judged, CannotRefund):
+        return _fail(judged.code, judged.why, EndHold(consumed=False), CloseApprovals("superseded", judged.why))
+    if fingerprint(judged.material) != facts.task.fingerprint:
+        then = facts.task.state.get("material", {})
+        return _judge_anew("What was agreed on has changed.", differences(then, judged.material))
+    if _amount(facts) > facts.tenant.threshold_minor and not (facts.approval and facts.approval.holds):
+        return _judge_anew("The authority behind the approval is gone.", [])
+    return _submit(facts, ports, judged)
+
+
+def still_right(facts: RefundFacts, ports: Ports) -> bool:
+    """Order, facts and authority hold as they did when the operation was frozen: asked before a same-key resend."""
+    operation, judged = facts.operation, judge(facts, ports)
+    if operation is None or not isinstance(judged, Judged) or facts.tenant.suspended:
+        return False
+    agreed = _amount(facts) <= facts.tenant.threshold_minor or (facts.approval is not None and facts.approval.holds)
+    return agreed and fingerprint(judged.material) == operation.fingerprint
+
+
+def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
+    task, balance = facts.task, judged.balance
+    amount = Money(_amount(facts), balance.currency)
+    operation_id = ids.operation_id(
+        tenant=facts.tenant.slug, workflow=task.workflow, request_key=task.request_key, effect=EFFECT, ordinal=task.ordinal
+    )
+    frozen = ports.payments.freeze(
+        operation_id=operation_id, payment_ref=balance.payment_ref, amount=amount, reason=task.reason
+    )
+    operation = SubmitOperation(
+        id=operation_id, effect=EFFECT, ordinal=task.ordinal, account=balance.account, order_ref=task.order_ref,
+        payment_ref=balance.payment_ref, amount_minor=amount.minor, currency=amount.currency,
+        exponent=EXPONENTS[amount.currency], idempotency_key=str(operation_id), request_body=frozen.body,
+        request_sha256=frozen.body_sha256, api_version=frozen.api_version, authority=_authority(facts),
+        fingerprint=task.fingerprint, send_within=ports.timing.lease,
+    )
+    call = BeginCall(id=new_id(), operation_id=operation_id, kind="submit")
+    return Transition(
+        to=Status.EXECUTING,
+        events=(
+            Say("order.read", judged.read),
+            Say("operation.submitted", {
+                "operation": str(operation_id), "amount_minor": amount.minor, "currency": amount.currency,
+                "payment_ref": balance.payment_ref, "body_sha256": frozen.body_sha256[:12],
+                "again": facts.operation is not None}),
+        ),
+        parts=(operation, call),
+        then=send(facts.operation, operation, call),
+        lock=operation_id,
+        if_refused={"sibling_in_flight": _park(Parked.SIBLING_IN_FLIGHT)},
+    )
+
+
+def _authority(facts: RefundFacts) -> dict[str, Any]:
+    """Whose authority the operation rests on, stored with it."""
+    basis: dict[str, Any] = {"policy_version": facts.tenant.policy_version, "threshold_minor": facts.tenant.threshold_minor}
+    if facts.approval is not None and facts.approval.holds:
+        basis |= {"approval": str(facts.approval.id), "permission": "decide_approvals",
+                  "approvers": [name for person, name in facts.approval.given if person in facts.approval.valid]}
+    return basis
+
+
+def postpone(facts: RefundFacts, ports: Ports, cause: str) -> Transition:
+    """Try again later. An outage of somebody else never uses up the retry budget."""
+    task = facts.task
+    return Transition(
+        events=(Say("task.postponed", {"why": cause[:300]}),) if task.starts == 1 else (),
+        due=After(backoff(ports.timing, task.starts)),
+        columns={"last_error": cause[:300]},
+        starts=min(task.starts, ports.timing.retry_budget - 1),
+    )
+
+
+def _park(reason: Parked) -> Transition:
+    return Transition(events=(Say("task.parked", {"reason": reason}),), columns={"parked_reason": reason}, due=NOW)
+
+
+def _judge_anew(why: str, changed: list[str]) -> Transition:
+    return Transition(
+        to=Status.QUEUED,
+        events=(Say("approval.superseded", {"why": why, "changed": changed}), Say("hold.released"),
+                Say("task.judged_anew", {"why": why})),
+        parts=(EndHold(consumed=False), CloseApprovals("superseded", why)),
+        due=NOW,
+    )
+
+
+def _fail(code: str, why: str, *parts: EndHold | CloseApprovals) -> Transition:
+    released = (Say("hold.released"),) if any(isinstance(p, EndHold) for p in parts) else ()
+    return Transition(to=Status.FAILED, events=(*released, Say("task.failed", {"code": code, "why": why})), parts=parts)
+
+
+def _wait_for_input(facts: RefundFacts, ports: Ports, fields: Mapping[str, str]) -> Transition:
+    return Transition(
+        to=Status.WAITING_INPUT,
+        events=(Say("task.waiting_input", {"fields": sorted(fields), "asks": dict(fields)}),),
+        columns={"state": {**facts.task.state, "waiting_for": dict(fields)}},
+        due=After(ports.timing.input_deadline) if ports.timing.input_deadline else NEVER,
+    )
+
+
+def _amount(facts: RefundFacts) -> int:
+    assert facts.task.amount_minor is not None  # whoever asks has judged it present
+    return facts.task.amount_minor

@@ -1,0 +1,124 @@
+"""The order as it is now, judged against the request: either a problem in words or what would be refunded exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runtime_app.adapters.orders.types import OrderMissing, OrderPayment, OrderSnapshot, OrderUnavailable
+from runtime_app.ledger.balances import KeepBalance
+from runtime_app.money import Money
+from runtime_app.workflows.refund.facts import RefundFacts
+from runtime_app.workflows.types import Ports
+
+ORDER_TIMEOUT = 10.0  # seconds; an order system that is slower than this counts as not answering
+
+
+@dataclass(frozen=True, slots=True)
+class NotNow:
+    """The order system does not answer; asking later may help."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class CannotRefund:
+    """A business reason why this cannot be refunded, in words."""
+
+    code: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Fields somebody must give, each with a sentence that says what is needed."""
+
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The order fits the request. `material` is what an approval is bound to."""
+
+    material: Mapping[str, Any]
+    balance: KeepBalance
+    read: Mapping[str, Any]  # the order's version and when it was read
+
+
+def judge(facts: RefundFacts, ports: Ports) -> NotNow | CannotRefund | Missing | Judged:
+    """Read the order and hold the request against it."""
+    task = facts.task
+    missing = {
+        name: sentence
+        for name, sentence, value in (
+            ("amount_minor", "Say how much is to be refunded, in minor units.", task.amount_minor),
+            ("currency", "Say in which currency.", task.currency),
+        )
+        if value is None
+    }
+    if missing:
+        return Missing(missing)
+    answer = ports.orders.read_order(facts.tenant.slug, task.order_ref, timeout=ORDER_TIMEOUT)
+    if isinstance(answer, OrderUnavailable):
+        return NotNow(f"the order system does not answer: {answer.cause}")
+    if isinstance(answer, OrderMissing):
+        return CannotRefund("order_unknown", f"The order system has no order {task.order_ref}.")
+    return _fits(facts, ports, answer)
+
+
+def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> CannotRefund | Missing | Judged:
+    task = facts.task
+    assert task.amount_minor is not None and task.currency is not None  # judged missing before
+    payments = {p.payment_ref: p for p in order.payments}
+    if task.payment_ref is None and len(payments) > 1:
+        names = ", ".join(sorted(payments))
+        return Missing({"payment_ref": f"This order has several payments; name one of {names}."})
+    ref = task.payment_ref or next(iter(payments), None)
+    if ref is None or ref not in payments:
+        return CannotRefund("payment_unknown", f"The order {task.order_ref} has no payment {ref or 'at all'}.")
+    if order.currency != task.currency:
+        return CannotRefund("currency_differs", f"The order is in {order.currency}, the request in {task.currency}.")
+    amount = Money(task.amount_minor, task.currency)
+    if (why := ports.payments.check_representable(amount)) is not None:
+        return Missing({"amount_minor": why})
+    payment = payments[ref]
+    external = sum(r.amount_minor for r in payment.refunds if r.operation_id not in facts.ours)
+    problem = _too_much(facts, order, payment, external, amount)
+    if problem is not None:
+        return problem
+    material = {
+        "tenant": facts.tenant.slug, "workflow": task.workflow, "version": task.workflow_version,
+        "order_ref": task.order_ref, "payment_ref": ref, "captured_minor": payment.captured_minor,
+        "external_minor": external, "amount_minor": task.amount_minor, "currency": task.currency,
+        "destination": order.destination, "reason": task.reason, "policy_version": facts.tenant.policy_version,
+    }
+    balance = KeepBalance(
+        account=ports.account.id, order_ref=task.order_ref, payment_ref=ref, currency=order.currency,
+        captured_minor=payment.captured_minor, external_minor=external, version=order.version,
+    )
+    return Judged(material, balance, {"version": order.version, "as_of": order.as_of.isoformat()})
+
+
+def _too_much(
+    facts: RefundFacts, order: OrderSnapshot, payment: OrderPayment, external: int, amount: Money
+) -> CannotRefund | None:
+    reserved, refunded = facts.balances.get(payment.payment_ref, (0, 0))
+    if _holds_already(facts):
+        reserved -= amount.minor  # the task's own hold does not stand against it
+    left = Money(max(0, payment.captured_minor - external - reserved - refunded), order.currency)
+    if amount.minor <= left.minor:
+        return None
+    others = [p for p in order.payments if p.payment_ref != payment.payment_ref]
+    if others and amount.minor <= sum(p.captured_minor for p in order.payments):
+        parts = " and ".join(f"{Money(p.captured_minor, order.currency)} of {p.payment_ref}" for p in order.payments)
+        return CannotRefund(
+            "spans_payments",
+            f"{amount} is more than what remains of {payment.payment_ref} ({left}). One request refunds one payment:"
+            f" ask for it in parts, at most {parts}.",
+        )
+    return CannotRefund("remaining_too_small", f"Only {left} remains to be refunded of {payment.payment_ref}.")
+
+
+def _holds_already(facts: RefundFacts) -> bool:
+    return facts.task.status == "ready"

@@ -1,0 +1,198 @@
+"""The send, and what its answer means. It runs only behind the commit of the frozen request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime_app.adapters.payments.types import (
+    CreateResult,
+    Declined,
+    KeyConflict,
+    KeyInProgress,
+    Mismatch,
+    NotSent,
+    Observation,
+    OutcomeUnknown,
+    Pending,
+    RefundRequest,
+    Succeeded,
+    Throttled,
+)
+from runtime_app.chronicle import Say
+from runtime_app.ledger.balances import EndHold
+from runtime_app.ledger.calls import BeginCall, EndCall
+from runtime_app.ledger.operations import LearnOperation, SubmitOperation
+from runtime_app.money import Money
+from runtime_app.outbox import Tell
+from runtime_app.reconciliation.schedule import backoff, next_look
+from runtime_app.states import OperationState, Status
+from runtime_app.transitions import NOW, After, Transition
+from runtime_app.workflows.refund.facts import OperationFacts, RefundFacts
+from runtime_app.workflows.types import Ports
+
+Effect = Callable[[RefundFacts, Ports], Transition]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One send and what it concerns, for the words and rows of its outcome."""
+
+    operation: SubmitOperation
+    call: BeginCall
+    result: CreateResult
+    facts: RefundFacts
+    ports: Ports
+
+    def end(self, outcome: str, finding: str) -> EndCall:
+        return EndCall(self.call.id, self.operation.id, "provider_response", outcome, finding, self.result.seen)
+
+
+def send(before: OperationFacts | None, operation: SubmitOperation, call: BeginCall) -> Effect:
+    """The send of this frozen request, as an effect. An operation that was prepared before is sent as it was frozen."""
+    body = before.request_body if before else operation.request_body
+    sha256 = before.request_sha256 if before else operation.request_sha256
+    api_version = before.api_version if before else operation.api_version
+    request = RefundRequest(
+        operation_id=operation.id, payment_ref=operation.payment_ref, body=body, body_sha256=sha256,
+        amount=Money(operation.amount_minor, operation.currency), api_version=api_version,
+    )
+
+    def effect(facts: RefundFacts, ports: Ports) -> Transition:
+        if ports.may_send(operation.id):
+            result = ports.payments.create_refund(
+                ports.account, request, idempotency_key=operation.idempotency_key, resend=False, deadline=ports.deadline
+            )
+        else:
+            result = NotSent("the lease or the sender's lock was too short for a send", _unsent(ports, api_version))
+        return outcome(Sent(operation, call, result, facts, ports))
+
+    return effect
+
+
+def _unsent(ports: Ports, api_version: str) -> Observation:
+    return Observation(
+        request_line="(nothing was sent)", http_status=None, provider_request_id=None, body_sha256=None, body=None,
+        api_version=api_version, adapter_version=ports.payments.adapter_version,
+    )
+
+
+def outcome(sent: Sent) -> Transition:
+    """The transition that follows from the provider's answer to a first send."""
+    match sent.result:
+        case Succeeded():
+            return _succeeded(sent, sent.result)
+        case Declined():
+            return _declined(sent, sent.result)
+        case Pending():
+            return _pending(sent, sent.result)
+        case Throttled() | NotSent():
+            return _not_sent(sent, sent.result)
+        case Mismatch():
+            return _mismatch(sent, sent.result)
+        case KeyInProgress():
+            return _unknown(sent, "the provider says that a request under this key is still running")
+        case KeyConflict():
+            return _unknown(sent, "the provider says that this key was used for another request", case="KEY_CONFLICT")
+        case OutcomeUnknown(stage=stage, cause=cause, key_burned=burned):
+            return _unknown(sent, f"{stage}: {cause}", burned=burned)
+
+
+def tell_order_system(operation_id: object, facts: RefundFacts, payment_ref: str, amount: int, ref: str | None) -> Tell:
+    return Tell(
+        kind="order.record_refund", dedup_key=f"order.record_refund:{operation_id}:succeeded",
+        payload={"tenant": facts.tenant.slug, "order_ref": facts.task.order_ref, "operation_id": str(operation_id),
+                 "payment_ref": payment_ref, "amount_minor": amount, "status": "succeeded", "provider_ref": ref},
+    )
+
+
+def _succeeded(sent: Sent, result: Succeeded) -> Transition:
+    end = sent.end("succeeded", "succeeded")
+    operation = sent.operation
+    return Transition(
+        to=Status.COMPLETED,
+        events=(
+            Say("operation.succeeded", {"operation": str(operation.id), "provider_ref": result.refund.ref}),
+            Say("hold.consumed"), Say("task.completed"),
+        ),
+        parts=(
+            end, EndHold(consumed=True),
+            LearnOperation(operation.id, OperationState.SUCCEEDED, None, end.id, result.refund.ref),
+            tell_order_system(operation.id, sent.facts, operation.payment_ref, operation.amount_minor, result.refund.ref),
+        ),
+    )
+
+
+def _declined(sent: Sent, result: Declined) -> Transition:
+    end = sent.end("declined", result.code)
+    ref = result.refund.ref if result.refund else None
+    return Transition(
+        to=Status.FAILED,
+        events=(
+            Say("operation.declined", {"operation": str(sent.operation.id), "code": result.code}), Say("hold.released"),
+            Say("task.failed", {"code": "declined", "why": f"The provider refused it: {result.code}."}),
+        ),
+        parts=(end, EndHold(consumed=False), LearnOperation(sent.operation.id, OperationState.FAILED, None, end.id, ref)),
+    )
+
+
+def _pending(sent: Sent, result: Pending) -> Transition:
+    look = After(next_look(sent.ports.timing, 0, pending=True))
+    return Transition(
+        to=Status.RECONCILING,
+        events=(Say("operation.pending", {"operation": str(sent.operation.id), "provider_ref": result.refund.ref,
+                                          "status": result.refund.status}),),
+        parts=(sent.end("pending", result.refund.status),
+               LearnOperation(sent.operation.id, OperationState.PENDING, look, provider_ref=result.refund.ref)),
+        due=look,
+    )
+
+
+def _not_sent(sent: Sent, result: Throttled | NotSent) -> Transition:
+    why = result.cause if isinstance(result, NotSent) else "the provider asks to wait"
+    asked = (result.retry_after or 0) if isinstance(result, Throttled) else 0
+    starts = sent.facts.task.starts
+    return Transition(
+        to=Status.READY,
+        events=(Say("operation.not_sent", {"operation": str(sent.operation.id), "why": why[:300]}),),
+        parts=(sent.end("not_sent", why[:40]), LearnOperation(sent.operation.id, OperationState.PREPARED, None, note=why[:300])),
+        columns={"last_error": why[:300]},
+        due=After(max(asked, backoff(sent.ports.timing, starts))),
+        starts=None if isinstance(result, NotSent) else min(starts, sent.ports.timing.retry_budget - 1),
+    )
+
+
+def _mismatch(sent: Sent, result: Mismatch) -> Transition:
+    differs = ", ".join(result.differs)
+    transition = _unknown(sent, f"the provider's refund differs from the request in {differs}", case="MISMATCH")
+    return transition
+
+
+def _unknown(sent: Sent, why: str, *, case: str | None = None, burned: bool = False) -> Transition:
+    """Not known: the next look comes soon, and nothing new is sent before the truth is proved."""
+    look = None if case else After(next_look(sent.ports.timing, 0))
+    opened = (Say("case.opened", {"class": case, "why": why[:300]}),) if case else ()
+    return Transition(
+        to=Status.RECONCILING,
+        events=(Say("operation.unknown", {"operation": str(sent.operation.id), "why": why[:300]}), *opened),
+        parts=(
+            sent.end("unknown", why[:40]),
+            LearnOperation(sent.operation.id, OperationState.UNKNOWN, look, resend_disabled=burned, case_class=case,
+                           note=why[:300]),
+        ),
+        columns={"attention": case} if case else {},
+        due=look,
+    )
+
+
+def on_executing(facts: RefundFacts, ports: Ports) -> Transition:
+    """Claimed while executing: whoever committed the intent did not record an outcome. It may have been sent."""
+    operation = facts.operation
+    assert operation is not None  # a refund enters executing only with its operation
+    why = "the worker stopped after the request was handed over"
+    return Transition(
+        to=Status.RECONCILING,
+        events=(Say("operation.unknown", {"operation": str(operation.id), "why": why}),),
+        parts=(LearnOperation(operation.id, OperationState.UNKNOWN, NOW, resends=operation.resends, note=why),),
+        due=NOW,
+    )

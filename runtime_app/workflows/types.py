@@ -1,0 +1,73 @@
+"""What a workflow version is: handlers by status, each taking facts and giving a transition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from runtime_app.adapters.orders.types import OrderSystem
+from runtime_app.adapters.payments.types import Deadline, PaymentProvider, ProviderAccount
+from runtime_app.leases import Claimed
+from runtime_app.timing import Timing
+from runtime_app.transitions import Transition
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What a handler may reach outside, and until when. `sender_holds` asks whether the sender's lock is still ours."""
+
+    payments: PaymentProvider
+    account: ProviderAccount
+    orders: OrderSystem
+    timing: Timing
+    deadline: Deadline
+    sender_holds: Callable[[UUID], bool]
+
+    def may_send(self, operation_id: UUID) -> bool:
+        """Enough of the lease is left for the whole send, and the sender's lock still ours: asked just before it."""
+        needed = self.timing.connect_timeout + self.timing.read_timeout + self.timing.send_margin
+        return self.deadline.left > needed and self.sender_holds(operation_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One task with what its workflow's loader read for it."""
+
+    task: Claimed
+    loaded: Any = None
+
+
+Run = Callable[[Any, Ports], Transition]
+Load = Callable[[Sequence[Claimed]], Mapping[UUID, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """`waits_outside` says that it talks to an outside system, so it runs beside others in a thread, without a database."""
+
+    run: Run
+    waits_outside: bool = False
+
+
+def load_nothing(tasks: Sequence[Claimed]) -> Mapping[UUID, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """One version. `load` reads, set-based, what the handlers of these tasks need."""
+
+    name: str
+    version: int
+    handlers: Mapping[str, Handler]
+    load: Load = load_nothing
+    lane: str = "default"
+    schema_version: int = 1
+    requestable: bool = True
+    deadlines: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def served(self) -> str:
+        return f"{self.name}/{self.version}"
