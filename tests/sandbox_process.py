@@ -67,16 +67,18 @@ class SandboxProcess:
             self._process.stdout.close()
         self._process = None
 
-    def control(self, method: str, path: str, body: Any = None, **query: str) -> requests.Response:
+    def control(
+        self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None
+    ) -> requests.Response:
         """One request to `/_sandbox` + path, on the control port; any status is returned."""
         return self._http.request(method, f"{self.control_url}/_sandbox{path}", json=body, params=query, timeout=30)
 
-    def _told(self, method: str, path: str, body: Any = None, **query: str) -> Any:
-        answer = self.control(method, path, body, **query)
+    def _told(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Any:
+        answer = self.control(method, path, body, query)
         assert answer.status_code < 300, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
 
-    def fault(self, code: str, *, match: Mapping[str, str] | None = None, **parameters: Any) -> dict[str, Any]:
+    def fault(self, code: str, /, *, match: Mapping[str, str] | None = None, **parameters: Any) -> dict[str, Any]:
         """Arm a fault: `times`, `on` and the fault's own parameters as keywords."""
         told: dict[str, Any] = self._told("POST", "/faults", {"fault": code, "match": dict(match or {}), **parameters})
         return told
@@ -101,7 +103,7 @@ class SandboxProcess:
     def refunds(self, payment_ref: str | None = None, *, all: bool = False) -> list[dict[str, Any]]:
         """The refunds whose money really moved or is on its way; `all` adds failed and canceled ones."""
         query = ({"payment_ref": payment_ref} if payment_ref is not None else {}) | ({"all": "1"} if all else {})
-        told: list[dict[str, Any]] = self._told("GET", "/refunds", **query)["refunds"]
+        told: list[dict[str, Any]] = self._told("GET", "/refunds", None, query)["refunds"]
         return told
 
     def set_refund(self, refund_id: str, status: str) -> None:
@@ -109,7 +111,7 @@ class SandboxProcess:
 
     def requests(self, **query: str) -> list[dict[str, Any]]:
         """Every request on the provider's and order system's side, oldest first, perhaps filtered."""
-        told: list[dict[str, Any]] = self._told("GET", "/requests", **query)["requests"]
+        told: list[dict[str, Any]] = self._told("GET", "/requests", None, query)["requests"]
         return told
 
     def advance(self, seconds: float) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,8 @@ from runtime_app.adapters.wire import Exchange, exchange
 
 # The SDK would send timings and facts about this machine with every request.
 stripe.enable_telemetry = False
+# Its lower levels log addresses and whole bodies; what may be kept is the evidence row.
+logging.getLogger("stripe").setLevel(logging.WARNING)
 
 CLIENTS_MOST = 1000
 
