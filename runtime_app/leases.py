@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,6 +85,7 @@ def claim(*, lane: str, served: Sequence[str], worker: str, limit: int, seconds:
     claimed = [Claimed(*row) for row in found]
     for task in claimed:
         task.status = Status(task.status)
+        task.state = json.loads(str(task.state))  # Django leaves jsonb as text on its connections
     return claimed
 
 

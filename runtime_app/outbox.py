@@ -65,7 +65,7 @@ def claim(*, limit: int, seconds: float) -> list[Due]:
             [seconds, limit],
         )
         point("outbox.claim.commit")
-    return [Due(*row) for row in found]
+    return [Due(*row[:4], json.loads(row[4]), row[5]) for row in found]
 
 
 def done(ids: Sequence[UUID]) -> None:

@@ -239,7 +239,7 @@ def _lock(ids: Sequence[UUID], touched: Sequence[str]) -> dict[UUID, Locked]:
     )
     return {
         r[0]: Locked(r[0], r[1], r[2], Status(r[3]), r[4], r[5], bytes(r[6]), r[-1],
-                     dict(zip(touched, r[7:-1], strict=True)))
+                     {name: _loaded(name, value) for name, value in zip(touched, r[7:-1], strict=True)})
         for r in found
     }
 
@@ -302,6 +302,10 @@ def _update(touched: Sequence[str], updates: Sequence[dict[str, Any]], was: Sequ
         return
     columns = [[_adapted(name, u[name]) for u in updates] for name in touched]
     rows.run(_update_query(tuple(touched)), [[u["id"] for u in updates], list(was), *columns])
+
+
+def _loaded(name: str, value: Any) -> Any:
+    return json.loads(value) if COLUMNS[name] == "jsonb" else value  # Django leaves jsonb as text on its connections
 
 
 def _adapted(name: str, value: Any) -> Any:
