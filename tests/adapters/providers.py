@@ -26,14 +26,18 @@ _MEMORY = {"F1": "refused", "F2": "lost_before", "F4": "lost_after", "F10": "err
            "F12": "throttled", "F13": "key_in_use", "F21": "pending", "F22": "requires_action"}
 
 
-class Provider(Protocol):
-    """`goes_wrong` takes one of money.md's fault numbers and arms it for the next create of this payment."""
+class At(Protocol):
+    """An adapter and the account that it is used with."""
 
     @property
     def payments(self) -> PaymentProvider: ...
 
     @property
     def account(self) -> ProviderAccount: ...
+
+
+class Provider(At, Protocol):
+    """`goes_wrong` takes the number of a fault and arms it for the next create of this payment."""
 
     def open_payment(self, captured: int = 10000, currency: str = "USD") -> str: ...
 
@@ -106,7 +110,7 @@ class InMemory:
 class Refunding:
     """One refund as the product would make it: one operation, one key, one frozen body."""
 
-    provider: Provider
+    provider: At
     payment_ref: str
     amount: Money
     operation_id: UUID = field(default_factory=uuid4)
