@@ -21,7 +21,7 @@ import psycopg
 from psycopg import sql
 
 from runtime_app.trial import processes
-from runtime_app.trial.failure import TrialFailure
+from runtime_app.trial.failure import TrialFailure, complaint
 from runtime_app.trial.unprivileged import Account, lent_account, open_place, owner, reachable_copy
 from runtime_app.trial.waiting import wait_for
 
@@ -118,7 +118,7 @@ class Postgres:
             command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         done = subprocess.run(command, capture_output=True, text=True, cwd="/", **self._as_account())
         if done.returncode:
-            raise TrialFailure(f"PostgreSQL could not make its data folder {self.data}: {last_line(done.stderr)}")
+            raise TrialFailure(f"PostgreSQL could not make its data folder {self.data}: {complaint(done.stderr)}")
 
     def _as_account(self) -> dict[str, Any]:
         if self.account is None:
@@ -142,23 +142,21 @@ class Postgres:
         settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         return [str(self.binaries / "postgres"), "-D", str(self.data), *settings]
 
-    def forget_stale_pid(self) -> None:
-        """Remove the pid file of a server that was killed: its number may belong to a stranger by now."""
+    def forget_stale_locks(self) -> None:
+        """Remove what a killed server leaves behind: its number may belong to a stranger by now, or to a dead process
+        that nobody collected."""
         pid_file = self.data / "postmaster.pid"
-        try:
-            pid = int(pid_file.read_text().split("\n", 1)[0])
-        except (OSError, ValueError):
-            return
-        with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(pid)
-            if process.name().startswith("postgres") and process.cwd() == str(self.data.resolve()):
+        with contextlib.suppress(OSError, ValueError, psutil.Error):
+            process = psutil.Process(int(pid_file.read_text().split("\n", 1)[0]))
+            if process.name().startswith("postgres") and process.cwd() == str(self.data):
                 return
-        pid_file.unlink(missing_ok=True)
+        for lock in (pid_file, *self.sockets.glob(".s.PGSQL.*")):
+            lock.unlink(missing_ok=True)
 
     def start(self) -> None:
         """Start the server as our child and return when it answers."""
         self.prepare()
-        self.forget_stale_pid()
+        self.forget_stale_locks()
         environment = {**os.environ, "LC_ALL": "C"}
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
@@ -176,7 +174,7 @@ class Postgres:
     def wait_until_it_answers(self, *, seconds: float = 60.0) -> None:
         def answers() -> bool:
             if self._process is not None and self._process.poll() is not None:
-                raise TrialFailure(f"PostgreSQL did not start: {last_line(self.log.read_text(errors='replace'))}")
+                raise TrialFailure(f"PostgreSQL did not start: {complaint(self.log.read_text(errors='replace'))}")
             try:
                 psycopg.connect(self.url("postgres"), connect_timeout=5).close()
             except psycopg.OperationalError:
@@ -238,8 +236,3 @@ def make_reachable(home: Path, account: Account | None) -> None:
     elsewhere.chmod(0o755)
     home.rmdir()
     home.symlink_to(elsewhere)
-
-
-def last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
