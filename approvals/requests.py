@@ -60,8 +60,6 @@ class CloseApprovals:
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
-        if not wanted:
-            return
         rows.run(
             "UPDATE approvals_approval AS a SET state = w.state, closed_at = w.at, closed_why = w.why"
             " FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[], %s::text[]) AS w(task, state, at, why)"

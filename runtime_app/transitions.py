@@ -66,7 +66,8 @@ class Refusal:
 
 
 class Part(Protocol):
-    """Rows that appear with a transition. Each kind is admitted and written for the whole batch at once, by rank."""
+    """Rows that appear with a transition. Each kind is admitted and written for the whole batch at once, by rank;
+    neither is called with nothing."""
 
     rank: ClassVar[int]  # the order of locks: operations before balances
     survives: ClassVar[bool]  # written even when the guard was lost: what was seen stays seen
@@ -194,7 +195,8 @@ def _apply(wanted: Sequence[Wanted]) -> list[Result]:
     by_kind = _by_kind([(row, part) for _, each, row in standing for part in each.transition.parts])
     refusals: dict[UUID, Refusal] = {}
     for kind, parts in by_kind:
-        refusals |= kind.admit([p for p in parts if p[0].id not in refusals])
+        if asking := [p for p in parts if p[0].id not in refusals]:
+            refusals |= kind.admit(asking)
     for index, each, row in standing:
         if row.id in refusals:
             results[index] = Refused(row.id, refusals[row.id])
@@ -205,7 +207,8 @@ def _apply(wanted: Sequence[Wanted]) -> list[Result]:
     _update(touched, updates, [row.revision for _, _, row in standing])
     chronicle.write([line for lines in told for line in lines])
     for kind, parts in by_kind:
-        kind.write([p for p in parts if p[0].id not in refusals])
+        if admitted := [p for p in parts if p[0].id not in refusals]:
+            kind.write(admitted)
     for kind, parts in _by_kind(survivors):
         kind.write(parts)
     for (index, each, row), columns in zip(standing, updates, strict=True):

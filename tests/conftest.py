@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import redis as redis_client
+from django.conf import settings
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
@@ -41,6 +42,7 @@ def own_cluster() -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> Iterator[None]:
     """The test database, made also when only stories on really committed rows run (pytest-django's own would not)."""
+    settings.PASSWORD_HASHERS = ["tests.quick_hasher.QuickPBKDF2"]
     with django_db_blocker.unblock():
         made = setup_databases(verbosity=0, interactive=False)
         yield

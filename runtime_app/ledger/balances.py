@@ -103,7 +103,7 @@ class TakeHold:
             " ON b.tenant_id = w.tenant AND b.account = w.account AND b.payment_ref = w.payment",
             [list(column) for column in zip(*[
                 (new_id(), row.tenant_id, p.account, p.payment_ref, row.id, p.amount_minor, row.now)
-                for row, p in wanted], strict=True)] if wanted else [[]] * 7,
+                for row, p in wanted], strict=True)],
         )
 
 

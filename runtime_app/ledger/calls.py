@@ -60,8 +60,6 @@ class EndCall:
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
-        if not wanted:
-            return
         rows.insert("runtime_app_evidence", _EVIDENCE, [p._values(row) for row, p in wanted], "ON CONFLICT DO NOTHING")
         rows.run(
             "UPDATE runtime_app_call AS c SET ended_at = w.at, outcome = w.outcome, finding = w.finding"

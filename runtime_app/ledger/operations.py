@@ -118,8 +118,6 @@ class LearnOperation:
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
-        if not wanted:
-            return
         values = [
             (p.id, p.state, p.check and row.now + timedelta(seconds=p.check.seconds), p.evidence_id, p.provider_ref,
              p.checks, p.absents, p.resends, p.resend_disabled, p.case_class, p.note,
