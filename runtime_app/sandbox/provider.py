@@ -145,7 +145,8 @@ class Provider:
 
     def listed(self, request: Request, *, lag: float = 0.0, lie: str | None = None) -> Reply:
         query = dict(read_form(request.query))
-        limit = int(query["limit"]) if _WHOLE.fullmatch(query.get("limit", "10")) and "limit" in query else 10
+        asked = query.get("limit", "10")
+        limit = int(asked) if _WHOLE.fullmatch(asked) else 0
         if not 1 <= limit <= 100:
             return error_reply(400, "invalid_request_error", "Limit is 1 to 100.", param="limit")
         after_seq = None
