@@ -69,6 +69,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "runtime_app.console.context.console",
             ],
+            "builtins": ["runtime_app.console.tags"],
         },
     },
 ]

@@ -45,7 +45,8 @@ def as_moment(moment: datetime) -> SafeString:
 
 def _time_element(moment: datetime, text: str, zone: str) -> SafeString:
     tail = format_html(' <span class="offset">{}</span>', zone) if zone else ""
-    return format_html('<time datetime="{}" title="{}">{}{}</time>', moment.astimezone(UTC).isoformat(), iso_utc(moment), text, tail)
+    exact = moment.astimezone(UTC).isoformat()
+    return format_html('<time datetime="{}" title="{}">{}{}</time>', exact, iso_utc(moment), text, tail)
 
 
 def as_duration(value: timedelta | float | int | None) -> str:

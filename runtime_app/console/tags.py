@@ -1,4 +1,4 @@
-"""The template tags and filters of the console; a template built-in, so that money and times have one way onto a page."""
+"""The template tags and filters of the console; a template built-in, so that money has one way onto a page."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ def ident(value: Any, full: bool = False) -> SafeString:
     if value in (None, ""):
         return SafeString("—")
     text = printable(value)
-    return format_html('<span class="ident" data-copy="{}"><code title="{}">{}</code></span>', value, text, text if full else short(value))
+    shown = text if full else short(value)
+    return format_html('<span class="ident" data-copy="{}"><code title="{}">{}</code></span>', value, text, shown)
 
 
 @register.filter

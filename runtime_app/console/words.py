@@ -1,4 +1,4 @@
-"""What each state is called on a page, and the shape it wears there: one small set for every page and for the timeline."""
+"""What each state is called on a page, and the shape it wears there: one small set for every page."""
 
 from __future__ import annotations
 

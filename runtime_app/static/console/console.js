@@ -75,7 +75,8 @@
     if (!elt.matches("[data-poll]")) return;
     if (xhr.status !== 200) { event.detail.shouldSwap = false; event.detail.isError = false; return; }
     const tag = xhr.getResponseHeader("ETag");
-    if (tag) elt.dataset.etag = tag;
+    if (!tag) { event.detail.shouldSwap = false; location.reload(); return; } // not the region: signed out meanwhile
+    elt.dataset.etag = tag;
     elt.dataset.focus = document.activeElement?.getAttribute("href") ?? "";
   });
   body.addEventListener("htmx:afterSwap", (event) => {

@@ -121,6 +121,12 @@ def _orders(
     return balances, ours
 
 
+def payments_of(tenant_id: UUID, order_ref: str) -> tuple[Mapping[str, tuple[int, int]], frozenset[str]]:
+    """One order's (reserved, refunded) by payment, and the ids of our operations on it."""
+    balances, ours = _orders({(tenant_id, order_ref)})
+    return balances.get((tenant_id, order_ref), {}), frozenset(ours.get((tenant_id, order_ref), ()))
+
+
 def _operations(tasks: list[UUID]) -> dict[UUID, OperationFacts]:
     if not tasks:
         return {}

@@ -1,0 +1,140 @@
+"""What happens next to a task, when, and who must act: the box under its story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from approvals.models import OPEN, Approval
+from runtime_app.console import story
+from runtime_app.models import Operation, Task
+from runtime_app.states import OperationState, Parked, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    what: str
+    who: str = ""
+    when: datetime | None = None
+    when_label: str = ""
+    tone: str = ""
+    over: bool = False
+
+
+def outlook(task: Task, operation: Operation | None, approval: Approval | None) -> Outlook:
+    """`operation` is the task's newest, `approval` its newest."""
+    if task.parked_reason:
+        return _parked(task)
+    match task.status:
+        case Status.QUEUED:
+            return _queued(task)
+        case Status.WAITING_INPUT:
+            return _waiting_input(task)
+        case Status.WAITING_APPROVAL:
+            return _waiting_approval(task, approval)
+        case Status.READY:
+            return _ready(task)
+        case Status.EXECUTING:
+            return Outlook(_("The provider has the request, and its answer is being waited for."), _nobody())
+        case Status.RECONCILING:
+            return _reconciling(task, operation)
+    return _over(task, operation)
+
+
+def _nobody() -> str:
+    return _("Nobody; it goes on by itself")
+
+
+def _queued(task: Task) -> Outlook:
+    if task.last_error:
+        text = _("It could not go on and is tried again by itself: %(why)s.") % {"why": task.last_error.rstrip(".")}
+        return Outlook(text, _nobody(), task.due_at, _("Next try"), "doubt")
+    return Outlook(_("A worker takes it up, reads the order and judges the request."), _nobody())
+
+
+def _waiting_input(task: Task) -> Outlook:
+    who = _("The requester, or support")
+    if task.requester:
+        who = _("%(person)s, or support") % {"person": task.requester.shown_name}
+    what = _("It goes on as soon as somebody gives what is missing. Without an answer it is cancelled; no money moves.")
+    return Outlook(what, who, task.due_at, _("Given up at"))
+
+
+def _waiting_approval(task: Task, approval: Approval | None) -> Outlook:
+    if approval is None or approval.state != OPEN:
+        return Outlook(_("It waits for approvers."))
+    given = sum(1 for d in approval.decisions.all() if d.verdict == "approve")
+    left = max(1, approval.quorum - given)
+    what = ngettext(
+        "It goes on as soon as %(n)s approver agrees. Without a decision it is refused, and no money moves.",
+        "It goes on as soon as %(n)s approvers agree. Without a decision it is refused, and no money moves.", left,
+    ) % {"n": left}
+    tenant = task.tenant.name
+    who = (
+        _("An approver of %(tenant)s other than %(person)s, who asked for it")
+        % {"tenant": tenant, "person": task.requester.shown_name}
+        if task.requester else _("An approver of %(tenant)s") % {"tenant": tenant}
+    )
+    return Outlook(what, who, approval.deadline_at, _("Decide before"))
+
+
+def _ready(task: Task) -> Outlook:
+    if task.last_error:
+        why = task.last_error.rstrip(".")
+        text = _("Nothing was sent. The same request is tried again by itself: %(why)s.") % {"why": why}
+        return Outlook(text, _nobody(), task.due_at, _("Next try"), "doubt")
+    return Outlook(_("A worker reads order, facts and approval once more, and then sends the request once."), _nobody())
+
+
+def _reconciling(task: Task, operation: Operation | None) -> Outlook:
+    case = operation.case_class if operation else task.attention
+    if case:
+        text = _("A person must look at this: %(case)s") % {"case": story.CASES.get(case, case)}
+        return Outlook(text, _("An operator"), operation.next_check_at if operation else None, _("Next look"), "doubt")
+    when = operation.next_check_at if operation else task.due_at
+    if operation is not None and operation.state == OperationState.PENDING:
+        text = _("The provider has accepted the refund, and the money has not landed yet. It is asked again by itself.")
+        return Outlook(text, _("Nobody; waiting for the provider"), when, _("Next look"))
+    text = _(
+        "It is not known whether the money moved. The provider is asked again by itself, by our own reference."
+        " Nothing new is sent until it is proved that the first request did nothing."
+    )
+    return Outlook(text, _("Nobody; an operator is called if it stays unknown"), when, _("Next look"), "doubt")
+
+
+def _parked(task: Task) -> Outlook:
+    operator = _("An operator")
+    match task.parked_reason:
+        case Parked.SIBLING_IN_FLIGHT:
+            what = _("Another refund of this payment is under way. This one follows by itself when that is resolved.")
+            return Outlook(what, _nobody())
+        case Parked.DEAD_LETTER:
+            why = f" {task.last_error}" if task.last_error else ""
+            return Outlook(_("It was tried as often as it may be, and stopped.") + why, operator, tone="doubt")
+        case Parked.TENANT_SUSPENDED:
+            what = _("The tenant is suspended; it goes on when that is lifted.")
+            return Outlook(what, _("The platform"), tone="doubt")
+        case Parked.RESTORE_HOLD:
+            return Outlook(_("It is held after a restore, until an operator releases it."), operator, tone="doubt")
+    return Outlook(_("No worker serves this version; it goes on when one does."), operator, tone="doubt")
+
+
+def _over(task: Task, operation: Operation | None) -> Outlook:
+    if task.attention:
+        text = _("It ended, and then something else became known: %(case)s") % {
+            "case": story.CASES.get(task.attention, task.attention)}
+        return Outlook(text, _("An operator"), tone="doubt", over=True)
+    match task.status:
+        case Status.COMPLETED:
+            landed = _("The provider has confirmed the refund. When the customer sees the money is up to their bank.")
+            return Outlook(landed if operation else _("It is done."), tone="done", over=True)
+        case Status.REJECTED:
+            what = _("It was refused. No money moved, and none will for this request.")
+        case Status.CANCELLED:
+            what = _("It was cancelled. No money moved, and none will for this request.")
+        case _other:
+            what = _("It could not be done. No money moved, and none will for this request; it may be asked for anew.")
+    return Outlook(what, tone="crossed", over=True)

@@ -1,0 +1,179 @@
+"""A task's events as a story: the table of sentences, one entry a type of event."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Text = str | Promise
+_PLACE = re.compile(r"%\((\w+)\)s")
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How an event is told: the state's shape it shows, and the first of its sentences whose words are all known."""
+
+    shape: str
+    sentences: tuple[Text, ...]
+
+    def sentence(self, words: Mapping[str, str]) -> str:
+        for text in self.sentences:
+            plain = str(text)
+            if all(words.get(name) for name in _PLACE.findall(plain)):
+                return plain % words
+        last = str(self.sentences[-1])
+        return last % {name: words.get(name) or "—" for name in _PLACE.findall(last)}
+
+
+def _told(shape: str, *sentences: Text) -> Telling:
+    return Telling(shape, sentences)
+
+
+STORY: dict[str, Telling] = {
+    "task.opened": _told(
+        "moving",
+        _("%(who)s asked for a refund of %(amount)s on order %(order)s."),
+        _("%(who)s asked for a refund on order %(order)s, without saying how much."),
+        _("%(who)s asked for the task."),
+    ),
+    "task.waiting_input": _told(
+        "waiting", _("Something is missing: %(asks)s"), _("It waits for an answer.")
+    ),
+    "task.input_given": _told(
+        "moving", _("%(who)s gave what was missing: %(given)s."), _("%(who)s gave what was missing.")
+    ),
+    "task.amended": _told(
+        "moving",
+        _("%(who)s changed the request to %(amount)s; it is judged anew."),
+        _("%(who)s changed the request; it is judged anew."),
+    ),
+    "task.ready": _told(
+        "moving",
+        _("No person had to agree: it is at or under the threshold of %(threshold)s."),
+        _("Everything that must agree has agreed."),
+    ),
+    "task.rejected": _told("crossed", _("The request was rejected: %(why)s."), _("The request was rejected.")),
+    "task.failed": _told("crossed", _("It cannot be done: %(why)s"), _("It cannot be done.")),
+    "task.completed": _told("done", _("It is completed, and proved.")),
+    "task.cancelled": _told(
+        "crossed", _("%(person)s cancelled it: %(why)s."), _("It was cancelled: %(why)s."), _("It was cancelled.")
+    ),
+    "task.judged_anew": _told("moving", _("It is judged anew: %(why)s"), _("It is judged anew.")),
+    "task.postponed": _told("waiting", _("It could not go on and is tried again by itself: %(why)s.")),
+    "task.parked": _told("waiting", _("It was parked: %(parked)s."), _("It was parked.")),
+    "task.unparked": _told("moving", _("%(person)s let it go on."), _("What had parked it is resolved; it goes on.")),
+    "task.cancel_wished": _told(
+        "doubt",
+        _("%(who)s wished to cancel. It had been handed over already, so the wish is kept until the truth is known."),
+    ),
+    "task.step_done": _told("note", _("Step %(step)s was done."), _("A step was done.")),
+    "order.read": _told("note", _("The order was read from the order system, at version %(version)s.")),
+    "order.refund_recorded": _told("note", _("The order system was told of the refund.")),
+    "approval.requested": _told(
+        "waiting",
+        _("It is over the threshold of %(threshold)s, so approvers were asked."),
+        _("Approvers were asked to decide."),
+    ),
+    "approval.granted": _told("done", _("%(who)s approved it.")),
+    "approval.rejected": _told("crossed", _("%(who)s rejected it.")),
+    "approval.input_asked": _told("waiting", _("%(who)s asked for more before deciding.")),
+    "approval.superseded": _told(
+        "crossed",
+        _("The approval no longer counts: %(why)s Changed: %(changed)s."),
+        _("The approval no longer counts: %(why)s"),
+        _("The approval no longer counts."),
+    ),
+    "approval.expired": _told("crossed", _("Nobody decided in time, so the system refused it.")),
+    "approval.cancelled": _told("crossed", _("The question to the approvers was withdrawn.")),
+    "hold.taken": _told(
+        "note",
+        _("%(amount)s was reserved from what may still be refunded of payment %(payment)s."),
+        _("The amount was reserved."),
+    ),
+    "hold.released": _told("note", _("The reserved amount is free again.")),
+    "hold.consumed": _told("note", _("The reserved amount counts as refunded.")),
+    "operation.submitted": _told(
+        "moving",
+        _("The request to refund %(amount)s was frozen and handed over for sending to the provider."),
+        _("The request was frozen and handed over for sending to the provider."),
+    ),
+    "operation.not_sent": _told(
+        "waiting", _("It is proved that nothing was sent (%(why)s); the same request goes on.")
+    ),
+    "operation.unknown": _told(
+        "doubt",
+        _("It is not known whether the provider did it (%(why)s). Nothing new is sent until that is proved."),
+        _("It is not known whether the provider did it. Nothing new is sent until that is proved."),
+    ),
+    "operation.pending": _told("moving", _("The provider has accepted it. The money has not landed yet.")),
+    "operation.succeeded": _told(
+        "done",
+        _("The provider did it: %(amount)s went back, as its refund %(provider_ref)s."),
+        _("The provider did it."),
+    ),
+    "operation.declined": _told("crossed", _("The provider refused it: %(code)s."), _("The provider refused it.")),
+    "operation.not_executed": _told("crossed", _("It is proved that the provider did not do it.")),
+    "operation.checked": _told(
+        "doubt", _("The provider was asked what happened: %(finding)s."), _("The provider was asked what happened.")
+    ),
+    "operation.resubmitted_same_key": _told(
+        "doubt", _("The same frozen request was sent again under the same key, so that it can count only once.")
+    ),
+    "operation.resend_answered": _told(
+        "doubt",
+        _("The provider answered the repeated request: %(finding)s."),
+        _("The provider answered the repeated request."),
+    ),
+    "operation.cancel_submitted": _told("doubt", _("The provider was asked to cancel it.")),
+    "cancel.too_late": _told("done", _("Cancelling was wished for, but the refund had already happened.")),
+    "case.opened": _told("doubt", _("A person must look at this: %(case)s"), _("A person must look at this.")),
+}
+
+UNKNOWN = _told("note", _("Something was recorded that this page has no words for."))
+
+FINDINGS: dict[str, Text] = {
+    "found_succeeded": _("it did it"),
+    "found_pending": _("it has accepted it, and the money has not landed yet"),
+    "found_failed": _("it tried and failed"),
+    "found_mismatch": _("it shows a refund that differs from what was asked"),
+    "found_duplicate": _("it shows more than one refund for this request"),
+    "lookalikes": _("it shows a similar refund that does not carry our mark; that proves nothing"),
+    "absent": _("it shows no such refund; that alone proves nothing yet"),
+    "inconclusive": _("its answer was not usable"),
+    "resend_accepted": _("it took it"),
+    "resend_burned": _("it repeats a stored error under this key, so the key is of no more use"),
+    "resend_in_use": _("it is still busy or asks to wait"),
+    "resend_conflict": _("it says that this key belongs to another request"),
+    "resend_unknown": _("no usable answer"),
+}
+
+CASES: dict[str, Text] = {
+    "MISMATCH": _("the provider's refund differs from what was asked for."),
+    "DUPLICATE_EXECUTION": _("the provider shows more than one refund for one request."),
+    "LOOKALIKES": _("the provider shows a similar refund without our mark; somebody must say whether it is this one."),
+    "KEY_CONFLICT": _("the provider says that our key was used for another request."),
+    "ABSENT_FINAL": _("the provider has shown no such refund for so long that somebody must declare it not executed."),
+    "LOOKUP_UNAVAILABLE": _("the provider could not be asked for too long."),
+    "STALE_PENDING": _("the provider has kept it pending longer than it should."),
+    "LATE_EXECUTION": _("the provider did it after it had counted as not done."),
+    "RETURNED": _("the money came back after the refund had succeeded."),
+}
+
+FACTS: dict[str, Text] = {
+    "tenant": _("tenant"),
+    "workflow": _("workflow"),
+    "version": _("workflow version"),
+    "order_ref": _("order"),
+    "payment_ref": _("payment"),
+    "captured_minor": _("captured"),
+    "external_minor": _("refunded outside of us"),
+    "amount_minor": _("amount"),
+    "currency": _("currency"),
+    "destination": _("destination"),
+    "reason": _("reason"),
+    "policy_version": _("rule's version"),
+}

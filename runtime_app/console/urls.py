@@ -1,0 +1,26 @@
+"""The console's addresses."""
+
+from __future__ import annotations
+
+from django.contrib.auth import views as auth
+from django.urls import path
+
+from runtime_app.console.views import approvals, asking, reconciliation, start, tasks
+
+urlpatterns = [
+    path("", start.start, name="start"),
+    path("tenant/", start.switch_tenant, name="tenant_switch"),
+    path("accounts/login/", auth.LoginView.as_view(), name="login"),
+    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("tasks/", tasks.tasks, name="tasks"),
+    path("tasks/new/", asking.task_new, name="task_new"),
+    path("tasks/<uuid:id>/", tasks.task, name="task"),
+    path("tasks/<uuid:id>/story/", tasks.task_story, name="task_story"),
+    path("tasks/<uuid:id>/input/", tasks.task_input, name="task_input"),
+    path("tasks/<uuid:id>/amend/", tasks.task_amend, name="task_amend"),
+    path("tasks/<uuid:id>/cancel/", tasks.task_cancel, name="task_cancel"),
+    path("approvals/", approvals.approvals, name="approvals"),
+    path("approvals/<uuid:id>/", approvals.approval, name="approval"),
+    path("reconciliation/", reconciliation.reconciliation, name="reconciliation"),
+    path("reconciliation/<uuid:id>/", reconciliation.operation, name="reconciliation_operation"),
+]

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+
+from runtime_app import access
+from runtime_app.console import counts, tenancy
+from runtime_app.console.views.door import page
+from runtime_app.models import Task, Tenant, User
+from runtime_app.states import WAITING_FOR_PEOPLE, Status
+
+
+@page("GET")
+def start(request: HttpRequest) -> HttpResponse:
+    """Each role's own start: what waits for this person, and what was asked for lately."""
+    tenant, person = tenancy.current(request), tenancy.person(request)
+    tasks = access.tasks(person).filter(tenant=tenant)
+    mine = tasks.filter(requester=person) if access.may(person, tenant.id, "request_tasks") else tasks
+    recent = list(mine.order_by("-created_at", "-id")[:8])
+    return render(request, "console/start.html", {"cards": _cards(person, tenant), "rows": recent, "first": True})
+
+
+def _cards(person: User, tenant: Tenant) -> list[dict[str, Any]]:
+    cards: list[dict[str, Any]] = []
+    tasks = access.tasks(person).filter(tenant=tenant)
+    if access.may(person, tenant.id, "decide_approvals"):
+        nearest = counts.to_decide(person, tenant).first()
+        cards.append({
+            "url": reverse("approvals"), "label": _("Waiting for your decision"),
+            "figure": counts.shown(counts.to_decide(person, tenant)) or "0", "when": nearest and nearest.deadline_at,
+            "text": _("The nearest deadline is") if nearest else _("Nothing waits for you."),
+            "go": _("Open the approvals"),
+        })
+    if access.may(person, tenant.id, "request_tasks"):
+        waiting = tasks.filter(requester=person, status__in=sorted(WAITING_FOR_PEOPLE))
+        cards.append({
+            "url": reverse("task_new"), "label": _("Your requests that wait for people"),
+            "figure": counts.shown(waiting) or "0", "text": _("You see below how each of them stands."),
+            "go": _("Ask for a refund"),
+        })
+    if access.may(person, tenant.id, "supply_input"):
+        asking: Any = tasks.filter(status=Status.WAITING_INPUT)
+        cards.append({
+            "url": f"{reverse('tasks')}?status={Status.WAITING_INPUT}", "label": _("Waiting for input"),
+            "figure": counts.shown(asking) or "0", "text": _("Requests that lack something somebody knows."),
+            "go": _("Give what is missing"),
+        })
+    if access.may(person, tenant.id, "see_reconciliation"):
+        marked = Task.objects.filter(id__in=tasks.filter(attention__isnull=False).values("id"))
+        cards.append({
+            "url": reverse("reconciliation"), "label": _("Outcome not proved"),
+            "figure": counts.shown(counts.unresolved(person, tenant)) or "0",
+            "text": _("%(n)s need a person's attention.") % {"n": counts.shown(marked) or 0},
+            "go": _("Open reconciliation"),
+        })
+    cards.append({
+        "url": reverse("tasks"), "label": _("Tasks"), "figure": None,
+        "text": _("Find any refund by any id that a customer or a provider can name."), "go": _("Search"),
+    })
+    return cards
+
+
+@page("POST")
+def switch_tenant(request: HttpRequest) -> HttpResponse:
+    """Look at another of one's tenants from now on."""
+    chosen = access.tenant(tenancy.person(request), request.POST.get("tenant", "")[:40].replace("\x00", ""))
+    request.session[tenancy.SESSION_KEY] = chosen.slug
+    return redirect(_back(request))
+
+
+def _back(request: HttpRequest) -> str:
+    """The list one came from; a page about one row belongs to its own tenant, so the switch leads to the start."""
+    wished = request.POST.get("next", "")
+    lists = {reverse("tasks"), reverse("approvals"), reverse("reconciliation"), reverse("task_new")}
+    safe = url_has_allowed_host_and_scheme(wished, allowed_hosts={request.get_host()})
+    return wished if safe and wished in lists else reverse("start")
