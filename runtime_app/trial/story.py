@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime_app.trial.visitor import Application, Person, Provider, one_of, orders_of, tenant_of
+import requests
+
+from runtime_app.trial.visitor import Application, Person, Provider, make_order, one_of, tenant_of
 
 TENANT = "amber"
+# Orders of the story's own, so that those in trial.json are untouched.
+ORDERS = tuple(
+    {
+        "tenant": TENANT,
+        "order_ref": f"AMBER-STORY-{number}",
+        "payment_ref": f"pi_amber_story_{number}",
+        "currency": "EUR",
+        "captured_minor": 18_900 + 1_150 * number,
+    }
+    for number in range(1, 5)
+)
 
 
 def tell(contract: dict[str, Any]) -> None:
@@ -21,24 +34,27 @@ def tell(contract: dict[str, Any]) -> None:
     threshold = tenant["approval_threshold_minor"]
     application = Application(contract["url"], tenant["api_key"])
     requester = one_of(contract, TENANT, "requester")["username"]
-    lost, approved, waiting, asking = orders_of(contract, TENANT, "USD")[:4]
-
-    if not Provider(contract["sandbox_url"]).refunds(lost["payment_ref"]):
-        Provider(contract["sandbox_url"]).lose_next_answer(lost["payment_ref"])
+    lost, approved, waiting, asking = ORDERS
+    provider = Provider(contract["sandbox_url"])
+    with requests.Session() as session:
+        for order in ORDERS:
+            make_order(session, contract["sandbox_url"], order)
+    if not provider.refunds(str(lost["payment_ref"])):
+        provider.lose_next_answer(str(lost["payment_ref"]))
     lost_task = application.ask_for_refund(
-        "story-answer-lost", lost["order_ref"], amount_minor=threshold // 2, currency="USD",
+        "story-answer-lost", str(lost["order_ref"]), amount_minor=threshold // 2, currency="EUR",
         reason="Arrived late", on_behalf_of=requester,
     )
     approved_task = application.ask_for_refund(
-        "story-approved", approved["order_ref"], amount_minor=threshold + 2500, currency="USD",
+        "story-approved", str(approved["order_ref"]), amount_minor=threshold + 2500, currency="EUR",
         reason="Returned unopened", on_behalf_of=requester,
     )
     waiting_task = application.ask_for_refund(
-        "story-waiting", waiting["order_ref"], amount_minor=threshold + 4100, currency="USD",
+        "story-waiting", str(waiting["order_ref"]), amount_minor=threshold + 4100, currency="EUR",
         reason="Damaged in transit", on_behalf_of=requester,
     )
     asking_task = application.ask_for_refund(
-        "story-amount-missing", asking["order_ref"], reason="One item of three came back", on_behalf_of=requester
+        "story-amount-missing", str(asking["order_ref"]), reason="One item of three came back", on_behalf_of=requester
     )
     if application.wait(approved_task["id"], "waiting_approval", "completed")["status"] == "waiting_approval":
         approver = one_of(contract, TENANT, "approver")

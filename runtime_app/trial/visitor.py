@@ -140,6 +140,15 @@ class Provider:
         return list(answer.json()["refunds"])
 
 
+def make_order(session: requests.Session, sandbox_url: str, order: dict[str, Any]) -> None:
+    """Make the order in the sandbox; the same one any number of times."""
+    payment = {"payment_ref": order["payment_ref"], "captured_minor": order["captured_minor"]}
+    body = {name: order[name] for name in ("tenant", "order_ref", "currency")} | {"payments": [payment]}
+    answer = session.post(f"{sandbox_url}/_sandbox/orders", json=body, timeout=30)
+    if answer.status_code not in (200, 201):
+        raise TrialFailure(f"The sandbox refused order {order['order_ref']}: {answer.text[:200]}")
+
+
 def one_of(contract: dict[str, Any], tenant: str, role: str) -> dict[str, Any]:
     """A person of the tenant with that role, as trial.json tells."""
     people = next(one for one in contract["tenants"] if one["slug"] == tenant)["people"]

@@ -1,0 +1,72 @@
+"""Who and what the trial is seeded with: two companies, their people, their orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    username: str
+    full_name: str
+    roles: tuple[str, ...]
+    time_zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    slug: str
+    name: str
+    time_zone: str
+    threshold_minor: int
+    people: tuple[Person, ...]
+
+
+BOTH = Person("noor", "Noor Haddad", ("support",))  # works for both companies
+
+COMPANIES = (
+    Company(
+        "amber", "Amber Outdoor", "Europe/Berlin", 5000,
+        (
+            Person("rita", "Rita Okafor", ("requester",)),
+            Person("ada", "Ada Lindqvist", ("approver",)),
+            Person("abel", "Abel Moreau", ("approver",), "America/New_York"),
+            Person("sam", "Sam Whitfield", ("support",)),
+            Person("omar", "Omar Said", ("operator",)),
+            Person("tess", "Tess Nakamura", ("tenant_admin",)),
+            Person("ursula", "Ursula Brandt", ("auditor",)),
+            BOTH,
+        ),
+    ),
+    Company(
+        "birch", "Birch Books", "Asia/Shanghai", 5000,
+        (
+            Person("rolf", "Rolf Eriksen", ("requester",)),
+            Person("bea", "Bea Castellanos", ("approver",)),
+            Person("bo", "Bo Zhang", ("approver",)),
+            Person("sven", "Sven Dahl", ("support",)),
+            Person("olga", "Olga Petrenko", ("operator",)),
+            Person("tim", "Tim Adeyemi", ("tenant_admin",)),
+            Person("umi", "Umi Tanaka", ("auditor",)),
+            BOTH,
+        ),
+    ),
+)
+CURRENCIES = ("CNY", "USD", "JPY", "KWD")
+ORDERS_EACH = 10
+
+
+def orders() -> Iterator[dict[str, Any]]:
+    """Every order, as trial.json tells it. Amounts are minor units that the provider can hold: tens of KWD's fils."""
+    for company in COMPANIES:
+        for currency in CURRENCIES:
+            for number in range(1, ORDERS_EACH + 1):
+                yield {
+                    "tenant": company.slug,
+                    "order_ref": f"{company.slug.upper()}-{currency}-{number:02}",
+                    "payment_ref": f"pi_{company.slug}_{currency.lower()}_{number:02}",
+                    "currency": currency,
+                    "captured_minor": 20_000 + 3_170 * number,
+                }

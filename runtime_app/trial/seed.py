@@ -1,0 +1,99 @@
+"""Puts the trial's companies, people, keys and orders where they belong; any number of times with the same result."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+from typing import Any
+
+import requests
+from django.utils import timezone
+
+from runtime_app.members import account_of_key, add_person, found_tenant, issue_key
+from runtime_app.models import RuntimeClock, Tenant, User
+from runtime_app.trial import cast
+from runtime_app.trial.failure import TrialFailure
+from runtime_app.trial.places import read_json, write_private
+from runtime_app.trial.visitor import make_order
+
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that is mistaken for something else when read aloud
+
+
+def seed(keys_file: Path, sandbox_url: str) -> dict[str, Any]:
+    """The `tenants` and `orders` of trial.json. `keys_file` keeps passwords and keys, so that they can be told again.
+
+    Raises TrialFailure when the database holds anything that is not a trial.
+    """
+    if Tenant.objects.exists() and not RuntimeClock.objects.exists():
+        raise TrialFailure("This database is not a trial's: it holds tenants and its clock cannot be moved.")
+    RuntimeClock.objects.get_or_create(pk=1)  # makes the database's clock one that may be moved
+    keys = Keys(keys_file)
+    tenants = [_company(company, keys) for company in cast.COMPANIES]
+    return {"tenants": tenants, "orders": _orders(sandbox_url)}
+
+
+class Keys:
+    """The file of secrets. A secret is written there after the database has it, so the file never promises too much."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._known: dict[str, Any] = read_json(file) or {}
+
+    def get(self, kind: str, name: str) -> str | None:
+        found = self._known.get(kind, {}).get(name)
+        return found if isinstance(found, str) else None
+
+    def keep(self, kind: str, name: str, secret: str) -> None:
+        self._known.setdefault(kind, {})[name] = secret
+        write_private(self._file, json.dumps(self._known, indent=1) + "\n")
+
+
+def _company(company: cast.Company, keys: Keys) -> dict[str, Any]:
+    tenant = found_tenant(
+        company.slug, company.name, time_zone=company.time_zone, approval_threshold_minor=company.threshold_minor
+    )
+    people = [
+        {"username": person.username, "password": _person(tenant, person, keys), "roles": list(person.roles)}
+        for person in company.people
+    ]
+    return {
+        "slug": company.slug,
+        "api_key": _api_key(tenant, keys),
+        "approval_threshold_minor": tenant.approval_threshold_minor,
+        "people": people,
+    }
+
+
+def _person(tenant: Tenant, person: cast.Person, keys: Keys) -> str:
+    """The person's password, which is a new one when nobody knows the old."""
+    known = keys.get("passwords", person.username)
+    password = known or "-".join("".join(secrets.choice(ALPHABET) for _ in range(4)) for _ in range(3))
+    there = User.objects.filter(username=person.username).exists()
+    user = add_person(
+        tenant, person.username, password, person.roles, full_name=person.full_name, time_zone=person.time_zone
+    )
+    if there and known is None:
+        user.set_password(password)
+        user.save(update_fields=["password"])
+    keys.keep("passwords", person.username, password)
+    return password
+
+
+def _api_key(tenant: Tenant, keys: Keys) -> str:
+    known = keys.get("api_keys", tenant.slug)
+    if known:
+        account = account_of_key(known)
+        if account and account.tenant_id == tenant.id:
+            return known
+    _, key = issue_key(tenant, f"trial {timezone.now():%Y-%m-%d %H:%M:%S}")
+    keys.keep("api_keys", tenant.slug, key)
+    return key
+
+
+def _orders(sandbox_url: str) -> list[dict[str, Any]]:
+    listed = list(cast.orders())
+    with requests.Session() as session:
+        for order in listed:
+            make_order(session, sandbox_url, order)
+    return listed
