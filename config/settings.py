@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import environ
@@ -79,6 +80,24 @@ DATABASES["default"] |= {
     "CONN_MAX_AGE": 0 if env.bool("DB_FRESH_CONNECTIONS", False) else 600,
     "CONN_HEALTH_CHECKS": True,
 }
+# A process that is paused inside a transaction frees its row locks after this, and nobody waits for a lock for ever.
+_LIMITS = {
+    "idle_in_transaction_session_timeout": f"{env.int('DB_IDLE_IN_TRANSACTION_SECONDS', 15)}s",
+    "lock_timeout": f"{env.int('DB_LOCK_SECONDS', 10)}s",
+}
+_OPTIONS = DATABASES["default"].setdefault("OPTIONS", {})
+_OPTIONS["options"] = " ".join([_OPTIONS.get("options", ""), *(f"-c {name}={value}" for name, value in _LIMITS.items())]).strip()
+# A worker that is paused inside a transaction must not hold its row locks for long, and a dead peer must be noticed.
+_LIMITS = {
+    "idle_in_transaction_session_timeout": env.int("DB_IDLE_IN_TRANSACTION_MS", 5_000),
+    "lock_timeout": env.int("DB_LOCK_MS", 10_000),
+    "statement_timeout": env.int("DB_STATEMENT_MS", 30_000),
+}
+if sys.argv[1:2] != ["migrate"]:
+    DATABASES["default"].setdefault("OPTIONS", {}).update(
+        options=" ".join(f"-c {name}={value}" for name, value in _LIMITS.items()),
+        keepalives_idle=10, keepalives_interval=5, keepalives_count=3, connect_timeout=5,
+    )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", "redis://127.0.0.1:6379/0")
@@ -112,7 +131,7 @@ USE_TZ = True
 USE_I18N = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(env.str("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+STATIC_ROOT = env.str("STATIC_ROOT", "") or None  # without one, files are served from where they lie
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 
