@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from rq.timeouts import JobTimeoutException
 
 from runtime_app import leases
 from runtime_app.adapters.payments.types import Deadline
@@ -89,7 +90,14 @@ class Drain:
             room = self.batch - len(self.hands)
             may_claim = time.monotonic() < until and not self.stop.is_set()
             if may_claim and (due or not self.hands) and room >= (self.batch + 1) // 2:
-                hands = self._claim(room)
+                try:
+                    hands = self._claim(room)
+                except DatabaseError:
+                    if not self.running:
+                        raise
+                    log.warning("nothing claimed: the database does not answer", exc_info=True)
+                    connection.close_if_unusable_or_obsolete()
+                    hands = []  # what is in flight is recorded first, however long that takes
                 due = len(hands) == room
                 if due:
                     ring()
@@ -112,7 +120,14 @@ class Drain:
         decided = []
         for workflow in {id(h.workflow): h.workflow for h in hands}.values():
             own = [h for h in hands if h.workflow is workflow]
-            loaded = workflow.load([h.task for h in own])
+            try:
+                loaded = workflow.load([h.task for h in own])
+            except DatabaseError:
+                log.warning("facts not read for %d tasks; found again when their leases end", len(own), exc_info=True)
+                connection.close_if_unusable_or_obsolete()
+                for hand in own:
+                    self._drop(hand)
+                continue
             for hand in own:
                 hand.facts = loaded.get(hand.task.id) or Facts(hand.task)
                 handler = workflow.handlers[hand.task.status]
@@ -264,6 +279,8 @@ class Drain:
         """The run ends in the middle (a time limit, a lost database). Threads finish their calls and keep their locks
         until then; every task is found again when its lease ends, one that may have been sent as unknown."""
         log.warning("cut off by %s with %d tasks in hand", type(error).__name__, len(self.hands))
+        if isinstance(error, JobTimeoutException):
+            self._say_cut_off()
         for future, hand in self.running.items():
             future.add_done_callback(lambda _, hand=hand: self._give_back(hand))  # type: ignore[misc]
         running = set(map(id, self.running.values()))
@@ -271,6 +288,14 @@ class Drain:
             if id(hand) not in running:
                 self._give_back(hand)
         self.hands, self.running = {}, {}
+
+    def _say_cut_off(self) -> None:
+        """Nobody will record the answers of the calls in flight: their tasks are in doubt from now on, not from later."""
+        doubtful = [h for h in self.running.values() if h.task.status == Status.EXECUTING]
+        for hand in doubtful:
+            transition = hand.workflow.handlers[Status.EXECUTING].run(hand.facts, self.ports)
+            step = AddStep("cut off by the time limit", transition.to or "stays", 0.0, hand.task.fence)
+            self._apply_alone(Decided(hand, replace(transition, parts=(*transition.parts, step)), step.name, 0.0))
 
     def close(self) -> None:
         self.pool.shutdown(wait=True)

@@ -26,6 +26,8 @@ class Claimed:
     tenant_id: UUID
     workflow: str
     workflow_version: int
+    schema_version: int
+    prompt_version: str
     request_key: str
     requester_id: int | None
     service_account_id: UUID | None
@@ -64,8 +66,9 @@ WITH due AS MATERIALIZED (
     FROM due, clock WHERE id = due_id
     RETURNING {", ".join(_COLUMNS)}, clock.now
 ), begun AS (
-    INSERT INTO runtime_app_attempt (id, tenant_id, task_id, fence, worker, workflow_version, started_at)
-    SELECT ids.attempt, tenant_id, claimed.id, claimed.fence, %s, workflow_version, now
+    INSERT INTO runtime_app_attempt
+        (id, tenant_id, task_id, fence, worker, workflow_version, schema_version, prompt_version, started_at)
+    SELECT ids.attempt, tenant_id, claimed.id, claimed.fence, %s, workflow_version, schema_version, prompt_version, now
     FROM (SELECT *, row_number() OVER () AS n FROM claimed) AS claimed
     JOIN unnest(%s::uuid[]) WITH ORDINALITY AS ids(attempt, n) USING (n)
 )

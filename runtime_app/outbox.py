@@ -65,7 +65,7 @@ def claim(*, limit: int, seconds: float) -> list[Due]:
             [seconds, limit],
         )
         point("outbox.claim.commit")
-    return [Due(*row[:4], json.loads(row[4]), row[5]) for row in found]
+    return [Due(r[0], r[1], r[2], r[3], json.loads(r[4]), r[5]) for r in found]
 
 
 def done(ids: Sequence[UUID]) -> None:

@@ -71,9 +71,8 @@ class SenderLocks:
             self._forget()
             params = connection.get_connection_params()
             self._connection = psycopg.connect(
-                **{k: v for k, v in params.items() if k in _DIRECT}, autocommit=True, connect_timeout=5,
-                application_name="countersign sender locks", keepalives_idle=10, keepalives_interval=5,
-                keepalives_count=3,
+                **{k: v for k, v in params.items() if k in _DIRECT}, autocommit=True,
+                application_name="countersign sender locks",
             )
             point("senders.connected")
         return self._connection
@@ -85,4 +84,7 @@ class SenderLocks:
         self._held.clear()
 
 
-_DIRECT = {"dbname", "user", "password", "host", "port", "sslmode", "sslrootcert", "options"}
+_DIRECT = {
+    "dbname", "user", "password", "host", "port", "sslmode", "sslrootcert", "options", "connect_timeout",
+    "keepalives_idle", "keepalives_interval", "keepalives_count",
+}

@@ -16,6 +16,8 @@ class Attempt(models.Model):
     fence = models.BigIntegerField()
     worker = models.CharField(max_length=120)
     workflow_version = models.PositiveIntegerField()
+    schema_version = models.PositiveIntegerField()
+    prompt_version = models.CharField(max_length=64, blank=True, default="")
     started_at = now_column()
 
     class Meta:
