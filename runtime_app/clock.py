@@ -7,7 +7,7 @@ import threading
 
 from django.db import DatabaseError, close_old_connections, connection
 
-from runtime_app import leases, outbox, rows
+from runtime_app import late, leases, outbox, rows
 from runtime_app.bell import ring
 from runtime_app.ledger.operations import wake_free_siblings
 
@@ -19,7 +19,7 @@ def tick() -> list[str]:
     """Ring once for each lane with something due; returns the lanes rung for."""
     wake_free_siblings()
     lanes = leases.due_lanes()
-    if outbox.is_anything_due():
+    if outbox.is_anything_due() or late.is_anything_due():
         lanes.add("default")
     return [lane for lane in sorted(lanes) if ring(lane)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from runtime_app import outbox
+from runtime_app import late, outbox
 from runtime_app.adapters import orders, payments
 from runtime_app.adapters.payments.types import Deadline, ProviderAccount
 from runtime_app.bell import ring
@@ -48,6 +48,7 @@ def advance(lane: str = "default", **_later: Any) -> bool:
     """Work on the lane until nothing is due or the time is up; rings again for what is left."""
     more = drain(lane).run(settings.TIMING.drain_budget, lambda: ring(lane))
     relay()
+    late.watch(ports(), actor=f"worker:{drain(lane).worker}")
     if more:
         ring(lane)
     return more

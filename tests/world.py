@@ -39,6 +39,7 @@ QUICK: dict[str, object] = {
     "lease": 6.0, "connect_timeout": 0.5, "read_timeout": 1.0, "send_margin": 0.2, "clock_poll": 0.1, "drain_budget": 5.0,
     "retry_first": 0.05, "retry_most": 0.5, "reconcile_after": [0.05, 0.1, 0.2], "reconcile_every": 0.3,
     "pending_after": [0.1], "pending_every": 0.2, "max_in_flight": 3.0, "absent_age": 0.5, "absent_count": 3,
+    "late_watch_every": 0.2,
 }
 TABLES = (
     "approvals_decision", "approvals_approval", "runtime_app_intent", "runtime_app_hold", "runtime_app_balance",
@@ -98,6 +99,12 @@ class World:
 
     def worker(self, name: str) -> Drain:
         return Drain(lane="default", worker=name, ports=self.ports(), batch=20, effects=4)
+
+    def retime(self, **values: object) -> None:
+        """Go on with other timing, for example `retime(reconcile_after=[60])`."""
+        self.drain.close()
+        self.timing = self.timing.with_values(values)
+        self.drain = self.worker("in-test")
 
     def order(self, captured: int = 10000, *, currency: str = "USD", tenant: Tenant | None = None) -> str:
         """A fresh order with one payment of this amount; the payment is `pi_` and the order's reference."""

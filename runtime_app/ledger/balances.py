@@ -160,3 +160,32 @@ class EndHold:
             " FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[]) AS w(id, freed, refunded) WHERE b.id = w.id",
             [list(sums), [s[0] for s in sums.values()], [s[1] for s in sums.values()]],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeLate:
+    """Money that moved although no hold stood for it any more; what exceeds the captured amount is recorded as such."""
+
+    account: str
+    payment_ref: str
+    amount_minor: int
+
+    rank: ClassVar[int] = 33
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        for row, part in wanted:  # one by one: this is rare, and two of one payment must both count
+            rows.run(
+                "WITH late AS (UPDATE runtime_app_balance SET refunded_minor = refunded_minor + %s,"
+                " excess_minor = greatest(0, reserved_minor + refunded_minor + %s + external_minor - captured_minor)"
+                " WHERE tenant_id = %s AND account = %s AND payment_ref = %s RETURNING id)"
+                " INSERT INTO runtime_app_hold (id, tenant_id, balance_id, task_id, amount_minor, state, taken_at, ended_at)"
+                " SELECT %s, %s, late.id, %s, %s, 'consumed', %s, %s FROM late",
+                [part.amount_minor, part.amount_minor, row.tenant_id, part.account, part.payment_ref,
+                 new_id(), row.tenant_id, row.id, part.amount_minor, row.now, row.now],
+            )

@@ -71,6 +71,7 @@ class Operation(models.Model):
             models.Index(
                 fields=["tenant", "next_check_at"], name="operation_unresolved", condition=Q(state__in=sorted(UNRESOLVED))
             ),
+            models.Index(fields=["next_check_at"], name="operation_late_watch", condition=Q(state="not_executed")),
             models.Index(fields=["tenant", "account", "payment_ref"], name="operation_payment"),
         ]
 

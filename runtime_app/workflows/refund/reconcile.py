@@ -148,7 +148,7 @@ def _transition(
         case Verdict.DECLINED:
             return _declined(facts, known, refund, end, told)
         case Verdict.NOT_EXECUTED:
-            return _not_executed(known, end, told)
+            return _not_executed(ports, known, end, told)
         case Verdict.RESEND:
             return _resend(facts, ports, known, end, told)
         case Verdict.SEND_CANCEL:
@@ -200,13 +200,14 @@ def _declined(
     )
 
 
-def _not_executed(known: LearnOperation, end: EndCall, told: Say) -> Transition:
+def _not_executed(ports: Ports, known: LearnOperation, end: EndCall, told: Say) -> Transition:
     return Transition(
         to=Status.CANCELLED,
         events=(told, Say("operation.not_executed", {"operation": str(known.id)}), Say("hold.released"),
                 Say("task.cancelled", {"why": "cancelled as wished; it is proved that nothing was refunded"})),
         columns={"attention": None},
-        parts=(end, EndHold(consumed=False), replace(known, state=OperationState.NOT_EXECUTED, evidence_id=end.id)),
+        parts=(end, EndHold(consumed=False), replace(known, state=OperationState.NOT_EXECUTED, evidence_id=end.id,
+                                                          check=After(ports.timing.late_watch_every))),
     )
 
 

@@ -1,0 +1,96 @@
+"""The late watch: a provider may still act on a request after its absence was proved. Not impossible, but detected.
+
+Operations proved not executed are looked at again for a while. One that turns up after all follows the money: the
+operation succeeds late, the balance is consumed, the task keeps its end and carries a mark, and a case is opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from runtime_app import rows
+from runtime_app.adapters.payments.types import Deadline, Found, ProviderRefund, RefundStatus
+from runtime_app.chronicle import Say
+from runtime_app.ids import new_id
+from runtime_app.ledger.balances import ConsumeLate
+from runtime_app.ledger.calls import BeginCall, EndCall
+from runtime_app.ledger.operations import LearnOperation
+from runtime_app.states import OperationState, Status
+from runtime_app.transitions import Applied, Guard, Transition, apply_one
+from runtime_app.workflows.types import Ports
+
+CASE = "LATE_EXECUTION"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    id: UUID
+    task_id: UUID
+    account: str
+    payment_ref: str
+    amount_minor: int
+    currency: str
+    revision: int
+    status: Status
+
+
+def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
+    """Look at the operations whose next look is due; returns how many were looked at."""
+    timing = ports.timing
+    found = rows.run(
+        "UPDATE runtime_app_operation AS o SET next_check_at = CASE"
+        " WHEN o.last_possible_send_at > runtime_now() - make_interval(secs => %s)"
+        " THEN runtime_now() + make_interval(secs => %s) END"
+        " FROM runtime_app_task t WHERE t.id = o.task_id AND o.id IN ("
+        " SELECT id FROM runtime_app_operation WHERE state = 'not_executed' AND next_check_at <= (SELECT runtime_now())"
+        " ORDER BY next_check_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
+        " RETURNING o.id, o.task_id, o.account, o.payment_ref, o.amount_minor, o.currency, t.revision, t.status",
+        [timing.late_watch, timing.late_watch_every, limit],
+    )
+    for row in found:
+        _look(Watched(*row[:7], Status(row[7])), ports, actor)
+    return len(found)
+
+
+def is_anything_due() -> bool:
+    return bool(
+        rows.run(
+            "SELECT 1 FROM runtime_app_operation WHERE state = 'not_executed' AND next_check_at <= (SELECT runtime_now())"
+            " LIMIT 1"
+        )
+    )
+
+
+def _look(watched: Watched, ports: Ports, actor: str) -> None:
+    guard = Guard(watched.task_id, watched.revision, watched.status)
+    call = BeginCall(id=new_id(), operation_id=watched.id, kind="query")
+    if not isinstance(apply_one(guard, Transition(parts=(call,), starts=None), actor=actor), Applied):
+        return
+    answer = ports.payments.find_refunds(
+        ports.account, operation_id=watched.id, payment_ref=watched.payment_ref, currency=watched.currency,
+        deadline=Deadline.after(ports.timing.connect_timeout + ports.timing.read_timeout),
+    )
+    refund = _alive(answer.refunds) if isinstance(answer, Found) else None
+    end = EndCall(call.id, watched.id, "provider_query", "succeeded" if refund else "unknown", "late_watch", answer.seen)
+    apply_one(guard, _landed(watched, refund, end) if refund else Transition(parts=(end,), starts=None), actor=actor)
+
+
+def _alive(refunds: tuple[ProviderRefund, ...]) -> ProviderRefund | None:
+    ended = {RefundStatus.FAILED, RefundStatus.CANCELED}
+    return next((refund for refund in refunds if refund.status not in ended), None)
+
+
+def _landed(watched: Watched, refund: ProviderRefund, end: EndCall) -> Transition:
+    return Transition(
+        events=(
+            Say("operation.succeeded", {"operation": str(watched.id), "provider_ref": refund.ref, "late": True}),
+            Say("case.opened", {"class": CASE, "why": "it was executed after its absence had been proved"}),
+        ),
+        columns={"attention": CASE},
+        parts=(
+            end, ConsumeLate(watched.account, watched.payment_ref, refund.amount.minor),
+            LearnOperation(watched.id, OperationState.SUCCEEDED, None, end.id, refund.ref, case_class=CASE, note="late"),
+        ),
+        starts=None,
+    )
