@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "approvals",
 ]
 MIDDLEWARE = [
+    "runtime_app.api.middleware.ProblemsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -76,10 +77,15 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db_url("DATABASE_URL", default="postgres:///countersign")}
+DB_POOL = env.int("DB_POOL", 0)  # connections of the web process, which has a thread a request; workers keep theirs
 DATABASES["default"] |= {
-    "CONN_MAX_AGE": 0 if env.bool("DB_FRESH_CONNECTIONS", False) else 600,
+    "CONN_MAX_AGE": 0 if DB_POOL or env.bool("DB_FRESH_CONNECTIONS", False) else 600,
     "CONN_HEALTH_CHECKS": True,
 }
+if DB_POOL:
+    DATABASES["default"]["OPTIONS"] = {
+        **DATABASES["default"].get("OPTIONS", {}), "pool": {"min_size": 2, "max_size": max(2, DB_POOL), "timeout": 5},
+    }
 # A process that is paused inside a transaction frees its row locks after this, and nobody waits for a lock for ever.
 _LIMITS = {
     "idle_in_transaction_session_timeout": f"{env.int('DB_IDLE_IN_TRANSACTION_SECONDS', 15)}s",
@@ -153,6 +159,7 @@ SESSION_COOKIE_NAME = "__Host-countersign" if HTTPS else "countersign"
 CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "csrf"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes come from beside the process, without TLS
 SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 if env.bool("COUNTERSIGN_BEHIND_PROXY", False):

@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("runtime_app.api.urls")),
     path("", include("runtime_app.console.urls")),
 ]
 handler400 = "runtime_app.console.errors.bad_request"

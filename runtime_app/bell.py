@@ -38,5 +38,13 @@ def ring(lane: str = "default") -> bool:
     return True
 
 
+def answers() -> bool:
+    """Whether Redis answers; without it work is found a little later, by the clock."""
+    try:
+        return bool(redis().ping())
+    except Exception:
+        return False
+
+
 def ring_after_commit(lane: str = "default") -> None:
     transaction.on_commit(lambda: ring(lane), robust=True)
