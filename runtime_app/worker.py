@@ -33,8 +33,9 @@ class LaneWorker(SimpleWorker):
 
 def build(lane: str) -> LaneWorker:
     # A Redis that is away for longer than the retries ends the process; its supervisor starts it again.
+    tcp: dict[str, Any] = {} if settings.REDIS_URL.startswith("unix:") else {"socket_keepalive": True}
     redis = Redis.from_url(
-        settings.REDIS_URL, socket_connect_timeout=2, socket_keepalive=True, retry=Retry(ExponentialBackoff(cap=1), 3)
+        settings.REDIS_URL, socket_connect_timeout=2, retry=Retry(ExponentialBackoff(cap=1), 3), **tcp
     )
     queue = Queue(lane, connection=redis, serializer=JSONSerializer)
     connection.close()

@@ -12,6 +12,7 @@ from runtime_app.trial.supervision import Program
 
 SERVERS = ("postgres", "redis")
 WORK = ("web", "worker", "clock")
+WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,6 @@ def stack_programs(
         Program("sandbox", [python, "-m", "runtime_app.sandbox", *sandbox, "--db", str(places.sandbox)], 20)
     )
     programs.append(Program("web", [python, "-m", "uvicorn", *web], 30))
-    programs.append(Program("worker", [*manage, "worker"], 40, copies=2))
+    programs.append(Program("worker", [*manage, "worker"], 40, copies=WORKERS))
     programs.append(Program("clock", [*manage, "clock"], 50))
     return programs

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.utils import timezone
 
 from runtime_app.members import account_of_key, add_person, found_tenant, issue_key
@@ -71,10 +72,12 @@ def _person(tenant: Tenant, person: cast.Person, keys: Keys) -> str:
     password = known or "-".join("".join(secrets.choice(ALPHABET) for _ in range(4)) for _ in range(3))
     there = User.objects.filter(username=person.username).exists()
     user = add_person(
-        tenant, person.username, password, person.roles, full_name=person.full_name, time_zone=person.time_zone
+        tenant, person.username, None, person.roles, full_name=person.full_name, time_zone=person.time_zone
     )
-    if there and known is None:
-        user.set_password(password)
+    if not (there and known):
+        # A random password needs no million rounds; Django adds them when the person signs in.
+        hasher = PBKDF2PasswordHasher()
+        user.password = hasher.encode(password, hasher.salt(), iterations=60_000)
         user.save(update_fields=["password"])
     keys.keep("passwords", person.username, password)
     return password

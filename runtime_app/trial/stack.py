@@ -17,12 +17,13 @@ import psutil
 import psycopg
 import redis
 import requests
+from rq import Worker
 
 from runtime_app.trial import processes
 from runtime_app.trial.failure import TrialFailure, complaint
 from runtime_app.trial.places import PROJECT, Lock, Places, read_json, write_environment, write_private
 from runtime_app.trial.postgres import Postgres
-from runtime_app.trial.programs import SERVERS, WORK, Addresses, stack_programs
+from runtime_app.trial.programs import SERVERS, WORK, WORKERS, Addresses, stack_programs
 from runtime_app.trial.redis_server import RedisServer
 from runtime_app.trial.story import tell
 from runtime_app.trial.supervision import Supervisor, configuration
@@ -97,7 +98,7 @@ class Stack:
             for name in WORK:
                 self._supervisor.start_program(name)
             self._wait_for_http("web", f"{addresses.web}/readyz")
-            self._wait_for_work()
+            self._wait_for_work(addresses.redis)
         contract = {"url": addresses.web, "sandbox_url": addresses.sandbox_control, "pid": os.getpid(), **seeded}
         if self._story and not self.places.story_told.exists():
             with self._step("Playing a short story, so that no page is empty"):
@@ -189,7 +190,8 @@ class Stack:
             try:
                 psycopg.connect(addresses.database, connect_timeout=10).close()
             except psycopg.Error as error:
-                raise TrialFailure(f"PostgreSQL at DATABASE_URL cannot be used: {complaint(str(error))}") from error
+                reason = str(error).splitlines()[0]
+                raise TrialFailure(f"PostgreSQL at DATABASE_URL cannot be used: {reason}") from error
         if self._redis:
             self._wait("redis", _redis_answers(addresses.redis))
         elif not _redis_answers(addresses.redis)():
@@ -217,9 +219,15 @@ class Stack:
 
         self._wait(name, answers)
 
-    def _wait_for_work(self) -> None:
-        for name in WORK:
-            self._wait(name, lambda name=name: self._supervisor.running(name))  # type: ignore[misc]
+    def _wait_for_work(self, redis_url: str) -> None:
+        """Until both workers are registered with RQ, and the clock stayed up."""
+
+        def registered() -> bool:
+            with redis.Redis.from_url(redis_url) as client:
+                return Worker.count(connection=client) >= WORKERS
+
+        self._wait("worker", registered)
+        self._wait("clock", lambda: self._supervisor.up("clock"))
 
     def _manage(self, environment: dict[str, str], *command: str) -> str:
         """Run one of our commands to its end; what it printed. Its last line of complaint is the failure's reason."""

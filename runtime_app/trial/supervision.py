@@ -48,7 +48,8 @@ class Program:
             "priority": str(self.order),
             "autostart": "false",
             "autorestart": "true",
-            "startsecs": "2",  # a process that dies sooner is started again after 1 s, 2 s, 3 s …
+            # Django alone takes seconds to import here. What dies sooner is started again after 1 s, 2 s, 3 s …
+            "startsecs": "8",
             "startretries": "60",
             "stopsignal": self.stop_signal,
             "stopwaitsecs": str(self.stop_seconds),
@@ -146,10 +147,10 @@ class Supervisor:
             return []
         return [dict(one) for one in answer if isinstance(one, dict)] if isinstance(answer, list) else []
 
-    def running(self, name: str) -> bool:
-        """Whether every copy of the program has stayed up for its first seconds."""
-        states = [process["statename"] for process in self.processes() if process["group"] == name]
-        return bool(states) and all(state == "RUNNING" for state in states)
+    def up(self, name: str) -> bool:
+        """Whether every copy of the program has a living process."""
+        copies = [process for process in self.processes() if process["group"] == name]
+        return bool(copies) and all(process["pid"] for process in copies)
 
     def failed(self, name: str) -> str | None:
         """Why a program does not stay up, from its log; None while all is well."""

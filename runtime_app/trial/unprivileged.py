@@ -26,7 +26,7 @@ class Account:
     gid: int
 
     def can_enter(self, folder: Path) -> bool:
-        return self.can_run(["/bin/sh", "-c", 'cd "$1" && ls >/dev/null', "sh", str(folder)])
+        return self.can_run(["/bin/sh", "-c", 'cd "$1"', "sh", str(folder)])
 
     def can_run(self, command: Sequence[str]) -> bool:
         """Whether the command ends well as this user; its output is not shown."""
