@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -148,13 +149,17 @@ class Drain:
 
     def _step(self, hand: Hand, run: Callable[[Any, Ports], Transition], name: str, effect: bool) -> Decided:
         begun = time.perf_counter()
-        ports = replace(self.ports, deadline=Deadline(hand.lease_until), sender_holds=self.locks.still_held)
+        ports = replace(self.ports, deadline=Deadline(hand.lease_until), sender_holds=partial(self._sender_holds, hand))
         try:
             transition = run(hand.facts, ports)
         except Exception as error:  # one task that raises does not fail its batch
             log.exception("%s of task %s raised", name, hand.task.id)
             transition = self._raised(hand, error, effect)
         return Decided(hand, transition, name, (time.perf_counter() - begun) * 1000, effect)
+
+    def _sender_holds(self, hand: Hand, operation_id: UUID) -> bool:
+        # This hand, not this process: a task whose lease ran out may be here twice, once with a send still running.
+        return hand.lock == operation_id and self.locks.still_held(operation_id)
 
     def _raised(self, hand: Hand, error: Exception, effect: bool) -> Transition:
         if effect and hand.task.status == Status.EXECUTING:
@@ -249,7 +254,8 @@ class Drain:
 
     def _drop(self, hand: Hand) -> None:
         self._give_back(hand)
-        self.hands.pop(hand.task.id, None)
+        if self.hands.get(hand.task.id) is hand:
+            del self.hands[hand.task.id]
 
     def _give_back(self, hand: Hand) -> None:
         if hand.lock is not None:

@@ -127,7 +127,7 @@ class LearnOperation:
         rows.run(
             "UPDATE runtime_app_operation AS o SET state = w.state, next_check_at = w.next_check,"
             " resolved_by_id = w.evidence, provider_ref = coalesce(w.provider_ref, o.provider_ref), checks = w.checks,"
-            " absents = w.absents, resends = w.resends, resend_disabled = w.resend_disabled,"
+            " absents = w.absents, resends = greatest(o.resends, w.resends), resend_disabled = w.resend_disabled,"
             " case_class = coalesce(w.case_class, o.case_class), note = w.note,"
             " last_possible_send_at = coalesce(w.send_until, o.last_possible_send_at)"
             " FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[], %s::uuid[], %s::text[], %s::int[], %s::int[],"
@@ -163,3 +163,19 @@ def wake_free_siblings() -> int:
             [sorted(UNRESOLVED)],
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class UnlessCancelWished:
+    """Refuses as `cancel_wished` when somebody has asked to cancel since the task was read; the wish moves no guard."""
+
+    rank: ClassVar[int] = 5
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {row.id: Refusal("cancel_wished") for row, _ in wanted if row.cancel_wished}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        return None
