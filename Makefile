@@ -33,7 +33,7 @@ lint:
 	@$(BIN)/ruff check .
 
 types:
-	@$(BIN)/mypy manage.py config runtime_app approvals tests $(wildcard bench)
+	@$(BIN)/mypy manage.py config runtime_app approvals tests
 
 imports:
 	@if grep -q importlinter pyproject.toml; then $(BIN)/lint-imports --no-cache; fi
@@ -42,8 +42,9 @@ migrations:
 	@$(WITHOUT_SERVERS) $(BIN)/python -m runtime_app.trial.cluster -- \
 		$(BIN)/python -W error manage.py makemigrations --check --dry-run
 
-bench: ready-dev  ## Figures as ratios in one run; written to bench.json
-	@exec $(BIN)/python -m bench $(ARGS)
+bench: ready-dev  ## Figures as ratios in one run; written to bench.json. ARGS=profile shows where the time goes
+	@"$(PYTHON)" runtime_app/trial/bootstrap.py "$(VENV)-bench" tests/bench/requirements.txt
+	@exec $(BIN)/python -m tests.bench --peers "$(VENV)-bench" $(ARGS)
 
 ready:
 	@command -v "$(PYTHON)" >/dev/null || { echo "Countersign needs Python 3.11 or newer, and this machine has none on the PATH: install it, or name one with PYTHON=/path/to/python3." >&2; exit 1; }
