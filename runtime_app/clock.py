@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
+from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
 from runtime_app import late, leases, outbox, rows
@@ -18,7 +19,7 @@ _ACTIVE = 7_260_913_001  # the advisory lock of the one active clock; any number
 def tick() -> list[str]:
     """Ring once for each lane with something due; returns the lanes rung for."""
     wake_free_siblings()
-    lanes = leases.due_lanes()
+    lanes = leases.due_lanes(settings.LANES)
     if outbox.is_anything_due() or late.is_anything_due():
         lanes.add("default")
     return [lane for lane in sorted(lanes) if ring(lane)]

@@ -49,7 +49,7 @@ def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
         [timing.late_watch, timing.late_watch_every, limit],
     )
     for row in found:
-        _look(Watched(*row[:7], Status(row[7])), ports, actor)
+        _look(Watched(row[0], row[1], row[2], row[3], row[4], row[5], row[6], Status(row[7])), ports, actor)
     return len(found)
 
 

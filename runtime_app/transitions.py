@@ -55,6 +55,7 @@ class Locked:
     fence: int
     event_seq: int
     event_head: bytes
+    cancel_wished: bool
     now: datetime
     columns: Mapping[str, Any]
 
@@ -85,7 +86,8 @@ class Transition:
     """What a handler or a door decided.
 
     `to` None keeps the status. `due` says when to look next (NEVER for a wait without a timer). `columns` are the
-    task's own facts that change; `facts_changed` says that they are business facts, which move the revision as a
+    task's own facts that change; `if_wished` are events to add when a cancel wish was recorded meanwhile (a wish moves
+    no revision); `facts_changed` says that they are business facts, which move the revision as a
     status does. `then` is an outside effect: it runs after this is committed, with nothing open, and its transition
     is committed next. `lock` names the operation whose sender's lock is to be had before the commit and kept until the
     outcome is recorded. `if_refused` is what to do instead when a part refuses, by the refusal's code.
@@ -93,6 +95,7 @@ class Transition:
 
     to: Status | None = None
     events: tuple[Say, ...] = ()
+    if_wished: tuple[Say, ...] = ()
     due: After | datetime | None = NOW
     keep_lease: bool = False  # leave lease and due time as they are
     wake: bool = False  # with keep_lease: but look at once if nobody holds a lease
@@ -235,14 +238,14 @@ def _lock(ids: Sequence[UUID], touched: Sequence[str]) -> dict[UUID, Locked]:
     columns = "".join(f", {name}" for name in touched)
     found = rows.run(
         "WITH locked AS MATERIALIZED ("
-        f" SELECT id, tenant_id, revision, status, fence, event_seq, event_head{columns}"
+        f" SELECT id, tenant_id, revision, status, fence, event_seq, event_head, cancel_wished_at IS NOT NULL{columns}"
         " FROM runtime_app_task WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE)"
         " SELECT *, (SELECT runtime_now() FROM (SELECT count(*) FROM locked) AS had) FROM locked",
         [list(ids)],
     )
     return {
-        r[0]: Locked(r[0], r[1], r[2], Status(r[3]), r[4], r[5], bytes(r[6]), r[-1],
-                     {name: _loaded(name, value) for name, value in zip(touched, r[7:-1], strict=True)})
+        r[0]: Locked(r[0], r[1], r[2], Status(r[3]), r[4], r[5], bytes(r[6]), r[7], r[-1],
+                     {name: _loaded(name, value) for name, value in zip(touched, r[8:-1], strict=True)})
         for r in found
     }
 
@@ -270,9 +273,13 @@ def _moved(wanted: Wanted, row: Locked) -> dict[str, Any]:
         columns["lease_owner"] = None
     elif transition.wake and columns["lease_owner"] is None:
         columns["due_at"] = row.now
-    columns["event_seq"] = row.event_seq + len(transition.events)
+    columns["event_seq"] = row.event_seq + len(_says(transition, row))
     columns["id"] = row.id
     return columns
+
+
+def _says(transition: Transition, row: Locked) -> tuple[Say, ...]:
+    return (*transition.events, *transition.if_wished) if row.cancel_wished else transition.events
 
 
 def _due(due: After | datetime | None, now: datetime) -> datetime | None:
@@ -283,7 +290,7 @@ def _told(wanted: Wanted, row: Locked, columns: dict[str, Any]) -> list[chronicl
     """The event rows of one transition; the last one's hash goes onto the task."""
     lines = chronicle.lines(
         task_id=row.id, tenant_id=row.tenant_id, after=row.event_seq, head=row.event_head, actor=wanted.actor,
-        at=row.now, says=wanted.transition.events,
+        at=row.now, says=_says(wanted.transition, row),
     )
     columns["event_head"] = lines[-1].chain if lines else row.event_head
     return lines

@@ -103,6 +103,12 @@ def on_waiting_approval(facts: RefundFacts, ports: Ports) -> Transition:
 
 def on_ready(facts: RefundFacts, ports: Ports) -> Transition:
     """Read order, facts and authority again; only when all still hold, freeze the request and hand it over."""
+    if facts.task.cancel_wished_at is not None:  # wished while a send was under way that is proved not to have happened
+        return Transition(
+            to=Status.CANCELLED,
+            events=(Say("hold.released"), Say("task.cancelled", {"why": "cancelled as wished; nothing was sent"})),
+            parts=(EndHold(consumed=False), CloseApprovals("cancelled", "cancelled as wished")),
+        )
     if facts.tenant.suspended:
         return _park(Parked.TENANT_SUSPENDED)
     judged = judge(facts, ports)
@@ -115,9 +121,17 @@ def on_ready(facts: RefundFacts, ports: Ports) -> Transition:
     if fingerprint(judged.material) != facts.task.fingerprint:
         then = facts.task.state.get("material", {})
         return _judge_anew("What was agreed on has changed.", differences(then, judged.material))
-    if _amount(facts) > facts.tenant.threshold_minor and not (facts.approval and facts.approval.holds):
+    if not _agreed(facts):
         return _judge_anew("The authority behind the approval is gone.", [])
     return _submit(facts, ports, judged)
+
+
+def _agreed(facts: RefundFacts) -> bool:
+    """Nobody need agree, or enough people who may still decide have approved exactly this."""
+    if _amount(facts) <= facts.tenant.threshold_minor:
+        return True
+    approval = facts.approval
+    return approval is not None and approval.holds and approval.fingerprint == facts.task.fingerprint
 
 
 def still_right(facts: RefundFacts, ports: Ports) -> bool:
@@ -125,8 +139,7 @@ def still_right(facts: RefundFacts, ports: Ports) -> bool:
     operation, judged = facts.operation, judge(facts, ports)
     if operation is None or not isinstance(judged, Judged) or facts.tenant.suspended:
         return False
-    agreed = _amount(facts) <= facts.tenant.threshold_minor or (facts.approval is not None and facts.approval.holds)
-    return agreed and fingerprint(judged.material) == operation.fingerprint
+    return _agreed(facts) and fingerprint(judged.material) == operation.fingerprint
 
 
 def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:

@@ -9,6 +9,7 @@ from typing import Any
 from runtime_app.adapters.orders.types import OrderMissing, OrderPayment, OrderSnapshot, OrderUnavailable
 from runtime_app.ledger.balances import KeepBalance
 from runtime_app.money import Money
+from runtime_app.states import Status
 from runtime_app.workflows.refund.facts import RefundFacts
 from runtime_app.workflows.types import Ports
 
@@ -67,7 +68,7 @@ def judge(facts: RefundFacts, ports: Ports) -> NotNow | CannotRefund | Missing |
     return _fits(facts, ports, answer)
 
 
-def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> CannotRefund | Missing | Judged:
+def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | CannotRefund | Missing | Judged:
     task = facts.task
     assert task.amount_minor is not None and task.currency is not None  # judged missing before
     payments = {p.payment_ref: p for p in order.payments}
@@ -83,6 +84,11 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> CannotRefun
     if (why := ports.payments.check_representable(amount)) is not None:
         return Missing({"amount_minor": why})
     payment = payments[ref]
+    named = {r.operation_id for r in payment.refunds if r.operation_id is not None}
+    if named - facts.ours and facts.task.starts <= 1:
+        # A sibling may have handed over its refund after our operations were read: look once more before it counts as
+        # made outside of us.
+        return NotNow("the order shows a refund of an operation that was not known a moment ago")
     external = sum(r.amount_minor for r in payment.refunds if r.operation_id not in facts.ours)
     problem = _too_much(facts, order, payment, external, amount)
     if problem is not None:
@@ -121,4 +127,4 @@ def _too_much(
 
 
 def _holds_already(facts: RefundFacts) -> bool:
-    return facts.task.status == "ready"
+    return facts.task.status in {Status.READY, Status.RECONCILING}  # a same-key resend is judged while reconciling

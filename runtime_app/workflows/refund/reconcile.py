@@ -24,7 +24,7 @@ from runtime_app.chronicle import Say
 from runtime_app.ids import new_id
 from runtime_app.ledger.balances import EndHold
 from runtime_app.ledger.calls import BeginCall, EndCall
-from runtime_app.ledger.operations import LearnOperation
+from runtime_app.ledger.operations import LearnOperation, UnlessCancelWished
 from runtime_app.money import Money
 from runtime_app.reconciliation.schedule import next_look
 from runtime_app.reconciliation.table import Finding, Row, Situation, Verdict, decide
@@ -172,12 +172,12 @@ def _complete(
     facts: RefundFacts, row: Row, known: LearnOperation, refund: ProviderRefund | None, end: EndCall, told: Say
 ) -> Transition:
     operation = _operation(facts)
-    late = (Say("cancel.too_late"),) if row.verdict == Verdict.COMPLETE_TOO_LATE else ()
     ref = refund.ref if refund else None
     return Transition(
         to=Status.COMPLETED,
-        events=(told, Say("operation.succeeded", {"operation": str(operation.id), "provider_ref": ref}), *late,
+        events=(told, Say("operation.succeeded", {"operation": str(operation.id), "provider_ref": ref}),
                 Say("hold.consumed"), Say("task.completed")),
+        if_wished=(Say("cancel.too_late"),),
         columns={"attention": None},
         parts=(end, EndHold(consumed=True),
                replace(known, state=OperationState.SUCCEEDED, evidence_id=end.id),
@@ -215,8 +215,10 @@ def _resend(facts: RefundFacts, ports: Ports, known: LearnOperation, end: EndCal
     call = BeginCall(id=new_id(), operation_id=known.id, kind="resend")
     return Transition(
         events=(told, Say("operation.resubmitted_same_key", {"operation": str(known.id), "number": known.resends + 1})),
-        parts=(end, call, replace(known, state=OperationState.UNKNOWN, resends=known.resends + 1,
-                                  check=After(next_look(ports.timing, known.checks)), send_within=ports.timing.lease)),
+        parts=(UnlessCancelWished(), end, call,
+               replace(known, state=OperationState.UNKNOWN, resends=known.resends + 1,
+                       check=After(next_look(ports.timing, known.checks)), send_within=ports.timing.lease)),
+        if_refused={"cancel_wished": Transition(events=(told,), due=NOW)},
         then=_resending(call, known),
         lock=known.id,
     )

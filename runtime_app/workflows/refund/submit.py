@@ -115,6 +115,7 @@ def _succeeded(sent: Sent, result: Succeeded) -> Transition:
             Say("operation.succeeded", {"operation": str(operation.id), "provider_ref": result.refund.ref}),
             Say("hold.consumed"), Say("task.completed"),
         ),
+        if_wished=(Say("cancel.too_late"),),
         parts=(
             end, EndHold(consumed=True),
             LearnOperation(operation.id, OperationState.SUCCEEDED, None, end.id, result.refund.ref),
