@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from tests.bench import load
-from tests.bench.rig import PROJECT, Rig, running_rig
+from tests.bench.rig import PROJECT, Rig, empty, running_rig
 from tests.bench.three_steps import TASKS, WARM_UP
 
 SHOWN = 35
@@ -42,7 +42,7 @@ def drain(rig: Rig, tasks: int, profiler: cProfile.Profile | None = None) -> flo
     from runtime_app import jobs
     from runtime_app.drain import Drain
 
-    rig.empty()
+    empty(rig.tell)
     load.noop3(load.tenant().id, tasks)
     drain = Drain(lane="default", worker="bench", ports=jobs.ports(), batch=settings.WORKER_BATCH, effects=1)
     began = time.perf_counter()

@@ -33,6 +33,9 @@ FACTS = (
 )
 
 
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """What something cost: seconds of wall time and of CPU, bytes of write-ahead log, and for how many tasks."""
@@ -48,27 +51,22 @@ class Spent:
         return self.tasks / self.seconds
 
     def __str__(self) -> str:
+        worker, database = self.worker_cpu / self.tasks * 1000, self.database_cpu / self.tasks * 1000
         return (
-            f"{self.rate:.0f} tasks/s; a task costs {self.worker_cpu / self.tasks * 1000:.2f} ms of worker CPU,"
-            f" {self.database_cpu / self.tasks * 1000:.2f} ms of the database's, {self.wal / self.tasks / 1024:.1f} kB of WAL"
+            f"{self.rate:.0f} tasks/s; a task costs {worker:.2f} ms of worker CPU, {database:.2f} ms of database CPU,"
+            f" {self.wal / self.tasks / 1024:.1f} kB of WAL"
         )
 
 
 @dataclass(slots=True)
 class Rig:
     cluster: Cluster
-    tell: psycopg.Connection[tuple[Any, ...]]
+    tell: Connection
 
     def ask(self, query: str, params: Sequence[Any] = ()) -> Any:
         """The first value of the first row."""
         row = self.tell.execute(query.encode(), params).fetchone()
         return row[0] if row else None
-
-    def empty(self) -> None:
-        """Remove every task and what belongs to it; the append-only triggers refuse that to everybody else."""
-        with self.tell.transaction():
-            self.tell.execute("SET LOCAL session_replication_role = replica")
-            self.tell.execute(f"TRUNCATE {', '.join(FACTS)} CASCADE".encode())
 
     def database_cpu(self) -> float:
         """CPU seconds of all of PostgreSQL so far, also of backends that have ended."""
@@ -93,6 +91,13 @@ class Rig:
             tasks, seconds, cpu(pids) - worker_cpu, self.database_cpu() - database_cpu,
             int(self.ask("SELECT pg_current_wal_insert_lsn() - %s::pg_lsn", [wal])),
         )
+
+
+def empty(superuser: Connection) -> None:
+    """Remove every task and what belongs to it; the append-only triggers refuse that to everybody else."""
+    with superuser.transaction():
+        superuser.execute("SET LOCAL session_replication_role = replica")
+        superuser.execute(f"TRUNCATE {', '.join(FACTS)} CASCADE".encode())
 
 
 def cpu(pids: Iterable[int]) -> float:
