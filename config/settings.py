@@ -83,8 +83,8 @@ DATABASES["default"] |= {
     "CONN_HEALTH_CHECKS": True,
 }
 if DB_POOL:
-    DATABASES["default"]["OPTIONS"] = {
-        **DATABASES["default"].get("OPTIONS", {}), "pool": {"min_size": 2, "max_size": max(2, DB_POOL), "timeout": 5},
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+        "min_size": 2, "max_size": max(2, DB_POOL), "timeout": 5, "reconnect_timeout": 5,
     }
 # A process that is paused inside a transaction frees its row locks after this, and nobody waits for a lock for ever.
 _LIMITS = {

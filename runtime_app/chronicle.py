@@ -71,8 +71,14 @@ _RECORD = (
 _PAYLOAD = (("task_id", "uuid"), ("seq", "int"), ("tenant_id", "uuid"), ("data", "jsonb"))
 
 
+CHANNEL = "events"  # PostgreSQL's channel on which streams hear that a tenant has new events
+
+
 def write(told: Sequence[Line]) -> None:
-    """Insert the records and their payloads; the task's own count and head must already be written."""
+    """Insert the records and their payloads; the task's own count and head must already be written.
+
+    Streams hear of it when the transaction commits: one notice a tenant, which says nothing but whose events they are.
+    """
     rows.insert(
         "runtime_app_event", _RECORD,
         [(t.task_id, t.seq, t.tenant_id, t.type, t.actor, t.at, t.payload_sha256, t.chain) for t in told],
@@ -80,3 +86,6 @@ def write(told: Sequence[Line]) -> None:
     rows.insert(
         "runtime_app_eventpayload", _PAYLOAD, [(t.task_id, t.seq, t.tenant_id, t.payload) for t in told if t.payload]
     )
+    if told:
+        tenants = sorted({str(t.tenant_id) for t in told})
+        rows.run("SELECT pg_notify(%s, tenant) FROM unnest(%s::text[]) AS tenant", [CHANNEL, tenants])

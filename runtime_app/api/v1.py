@@ -11,7 +11,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
-from runtime_app.api import parts, problems, tasks, words
+from runtime_app.api import events, parts, problems, tasks, words
 from runtime_app.api.bodies import StrictParser
 from runtime_app.errors import FieldErrors, RuntimeAppError
 
@@ -45,6 +45,7 @@ api = DescribedAPI(
 )
 api.add_router("", tasks.router)
 api.add_router("", parts.router)
+api.add_router("", events.router)
 
 
 @api.exception_handler(RuntimeAppError)
