@@ -1,0 +1,77 @@
+"""Our rows against the provider's own ledger: what really moved decides."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from runtime_app import invariants
+from tests.invariants.conftest import Story, names
+
+
+def _against(story: Story, ledger: list[dict[str, Any]], requests: list[dict[str, Any]] | None = None) -> set[str]:
+    return names(invariants.check(ledger, requests=requests or []))
+
+
+def _refund(story: Story, ledger: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    operation = str(story.ids()[f"op_{name}"])
+    return next(refund for refund in ledger if refund["operation_id"] == operation)
+
+
+def test_two_refunds_of_one_operation_are_named(story: Story) -> None:
+    """P1: effective at most once, also while the outcome is unknown."""
+    for name in ("done", "unknown"):
+        ledger = story.ledger()
+        ledger.append({**_refund(story, ledger, name), "id": "re_second"})
+        assert _against(story, ledger) == {"one_effect_at_most"}
+
+
+@pytest.mark.parametrize("differs", [
+    {"amount_minor": 1}, {"currency": "EUR"}, {"payment_ref": "pi_other"}, {"id": "re_other"}])
+def test_a_refund_that_is_not_the_one_asked_for_is_named(story: Story, differs: dict[str, Any]) -> None:
+    ledger = copy.deepcopy(story.ledger())
+    _refund(story, ledger, "done").update(differs)
+    assert _against(story, ledger) == {"completed_is_at_the_provider"}
+
+
+def test_a_completed_task_without_a_refund_is_named(story: Story) -> None:
+    """Completed means one effect, and an unknown outcome may have none."""
+    ledger = story.ledger()
+    gone = [_refund(story, ledger, name) for name in ("resent", "unknown")]
+    without = [refund for refund in ledger if refund not in gone]
+    assert _against(story, without) == {"completed_is_at_the_provider"}
+
+
+@pytest.mark.parametrize("name", ["cancelled", "declined"])
+def test_a_refund_of_a_task_that_ended_otherwise_is_named(story: Story, name: str) -> None:
+    ledger = story.ledger()
+    ledger.append({**_refund(story, ledger, "done"), "id": "re_late", "operation_id": str(story.ids()[f"op_{name}"])})
+    assert _against(story, ledger) == {"nothing_moved_elsewhere"}
+
+
+def test_a_refund_of_an_operation_that_we_do_not_have_is_named(story: Story) -> None:
+    """M17: nothing the provider did for us is ever lost from our books."""
+    ledger = story.ledger()
+    ledger.append({**ledger[0], "operation_id": "11111111-1111-5111-8111-111111111111"})
+    assert _against(story, ledger) == {"effects_are_ours"}
+
+
+@pytest.mark.parametrize("differs", [{"idempotency_key": "fresh"}, {"body_sha256": "0" * 64}])
+def test_another_key_or_other_bytes_on_the_wire_are_named(story: Story, differs: dict[str, Any]) -> None:
+    """I3, I4: however often a request is sent, it is the same one under the same key."""
+    sent = _sends(story, "done")
+    assert _against(story, story.ledger(), [{**sent[0], **differs}]) == {"sends_are_ours"}
+
+
+def test_a_send_without_a_call_is_named(story: Story) -> None:
+    """I5: the provider's log holds nothing that ours does not."""
+    sent = _sends(story, "resent")
+    assert len(sent) == 2 and _against(story, story.ledger(), sent) == set()
+    assert _against(story, story.ledger(), [*sent, sent[0]]) == {"sends_are_ours"}
+
+
+def _sends(story: Story, name: str) -> list[dict[str, Any]]:
+    sent = story.world.sandbox.requests(method="POST", operation_id=str(story.ids()[f"op_{name}"]))
+    return [request for request in sent if request["path"] == "/v1/refunds"]
