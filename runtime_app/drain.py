@@ -201,11 +201,12 @@ class Drain:
             elif transition.to == Status.EXECUTING:
                 # Somebody who was paused may still send this very operation; nothing is handed over beside it.
                 transition = Transition(due=After(backoff(self.ports.timing, 1)), starts=None)
-        if self._continues(transition, hand.task.status):
-            transition = replace(transition, keep_lease=True)
-        outcome = transition.to or "stays"
-        step = AddStep(each.name, outcome, each.active_ms, hand.task.fence)
-        return replace(each, transition=replace(transition, parts=(*transition.parts, step)))
+        step = AddStep(each.name, transition.to or "stays", each.active_ms, hand.task.fence)
+        transition = replace(
+            transition, parts=(*transition.parts, step),
+            keep_lease=transition.keep_lease or self._continues(transition, hand.task.status),
+        )
+        return Decided(hand, transition, each.name, each.active_ms, each.effect)
 
     def _continues(self, transition: Transition, status: Status) -> bool:
         """The next step is due at once, so the task goes on under the lease it has."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -31,4 +31,21 @@ def insert(table: str, columns: tuple[tuple[str, str], ...], values: Sequence[Ro
     """Insert many rows by one statement. `columns` are (name, SQL type); `tail` is ON CONFLICT or RETURNING."""
     if not values:
         return []
-    return run(_insert(table, columns, tail), [list(column) for column in zip(*values, strict=True)])
+    arrays = [array(kind, column) for (_, kind), column in zip(columns, zip(*values, strict=True), strict=True)]
+    return run(_insert(table, columns, tail), arrays)
+
+
+def array(kind: str, values: Sequence[Any]) -> str:
+    """A PostgreSQL array literal of this SQL type: several times quicker than adapting the values one by one."""
+    write = _WRITERS[kind]
+    return "{" + ",".join(["NULL" if value is None else write(value) for value in values]) + "}"
+
+
+def _text(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "uuid": str, "int": str, "bigint": str, "smallint": str, "float8": str, "bool": str, "text": _text, "jsonb": _text,
+    "timestamptz": lambda value: f'"{value.isoformat()}"', "bytea": lambda value: f'"\\\\x{value.hex()}"',
+}

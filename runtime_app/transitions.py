@@ -310,8 +310,9 @@ def _update_query(touched: tuple[str, ...]) -> str:
 def _update(touched: Sequence[str], updates: Sequence[dict[str, Any]], was: Sequence[int]) -> None:
     if not updates:
         return
-    columns = [[_adapted(name, u[name]) for u in updates] for name in touched]
-    rows.run(_update_query(tuple(touched)), [[u["id"] for u in updates], list(was), *columns])
+    columns = [rows.array(COLUMNS[name], [_adapted(name, u[name]) for u in updates]) for name in touched]
+    ids = rows.array("uuid", [u["id"] for u in updates])
+    rows.run(_update_query(tuple(touched)), [ids, rows.array("int", was), *columns])
 
 
 def _loaded(name: str, value: Any) -> Any:

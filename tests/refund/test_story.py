@@ -135,3 +135,12 @@ def test_more_than_remains_is_refused_and_in_flight_counts(world: World) -> None
     world.finish(first, second, third)
     assert sorted([first.status, second.status, third.status]) == ["completed", "completed", "failed"]
     assert sum(r["amount_minor"] for r in world.effects(order)) == 8500
+
+
+def test_text_of_any_kind_is_stored_as_it_came(world: World) -> None:
+    """What people write goes through array literals: quotes, backslashes, braces and NULL are only text."""
+    reason = 'say "NULL", {a,b} \\ \\" and \'x\'; NULL'
+    task = world.ask(world.order(), 700, reason=reason)
+    world.finish(task)
+    assert task.status == "completed" and task.reason == reason
+    assert task.state["material"]["reason"] == reason
