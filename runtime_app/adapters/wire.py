@@ -93,14 +93,15 @@ def exchange(
 ) -> Exchange:
     """Send once and read the whole answer. Never raises for anything that the network or the other side does.
 
-    `send_before` is an instant of the monotonic clock: from then on nothing is sent, and connecting takes no longer.
-    `read` bounds each wait for bytes and, together, the reading of the body.
+    `send_before` is an instant of the monotonic clock: from then on nothing is sent. Neither connecting nor waiting
+    takes longer than what was left until it. `read` bounds each wait for bytes and, together, the reading of the body.
     """
     _thread.deadline = send_before
     try:
         _check_deadline()
         if send_before is not None:
-            connect = max(0.001, min(connect, send_before - time.monotonic()))
+            left = max(0.001, send_before - time.monotonic())
+            connect, read = min(connect, left), min(read, left)
         response = session().request(
             method, url, headers=dict(headers), data=body, timeout=(connect, read), allow_redirects=False, stream=True
         )

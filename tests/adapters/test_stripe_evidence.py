@@ -59,7 +59,8 @@ def test_a_200_that_is_no_proper_refund_is_unknown(change: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("body", [
-    b"", b"null", b"[]", b"\xff\xfe", b'{"id": "re_1", "id": "re_2"}', b'{"amount": Infinity}', b'{"a":' * 50_000,
+    b"", b"null", b"[]", b"\xff\xfe", json.dumps(GOOD).encode()[:-1] + b', "amount": 500}', b'{"a":' * 50_000,
+    json.dumps(GOOD).encode()[:-1] + b', "more": Infinity}',
     b'{"amount": ' + b"9" * 5000 + b"}",
 ], ids=lambda b: repr(b[:20]))
 def test_a_200_that_has_no_single_meaning_is_unknown(body: bytes) -> None:

@@ -25,7 +25,10 @@ class ProviderAccount:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """An instant on this process's monotonic clock after which nothing may be sent any more."""
+    """An instant on this process's monotonic clock after which nothing may be sent any more.
+
+    A sender's is the end of its lease. No wait for an answer lasts longer than what was left when it began.
+    """
 
     at: float
 
