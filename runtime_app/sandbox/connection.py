@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 from collections.abc import Callable
@@ -60,7 +61,10 @@ class Connection(asyncio.Protocol):
         if self._request is not None and self._request.path.startswith(PREFIX):
             self._closing = True
         elif self._transport is not None:
-            self._reset()
+            # The loop closes an aborted socket only on its next turn; whoever asked for this is answered before.
+            with contextlib.suppress(OSError):
+                self._transport.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+            self._transport.abort()
 
     def _next(self) -> None:
         while self._request is None and self._transport is not None and not self._transport.is_closing():
