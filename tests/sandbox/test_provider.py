@@ -140,7 +140,7 @@ def test_a_key_is_forgotten_after_a_day(wire: Wire) -> None:
 
 def test_a_key_in_use_is_a_conflict_until_the_first_request_is_through(wire: Wire) -> None:
     payment = wire.payment()
-    wire.sandbox.fault("F5", match={"payment_ref": payment}, commit_after=0.5, seconds=0)
+    wire.sandbox.fault("F5", match={"payment_ref": payment}, commit_after=1.5, seconds=0)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(Wire(wire.sandbox).refund, payment, key="r-5")
         wait_until(lambda: wire.sandbox.requests(payment_ref=payment))
