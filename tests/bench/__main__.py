@@ -30,10 +30,10 @@ def main() -> int:
     if unknown := set(wanted.names) - {*MEASUREMENTS, "profile"}:
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}")
     if wanted.names == ["profile"]:
-        profile.show(say)
+        profile.show(wanted.peers, say)
         return 0
     measured: list[Figure] = []
-    with running_rig() as rig:
+    with running_rig(wanted.peers) as rig:
         for name in wanted.names or MEASUREMENTS:
             began = time.monotonic()
             say(f"{name} …")

@@ -1,13 +1,14 @@
-"""Two worker processes of one kind: ours behind RQ, or the floor's."""
+"""Two worker processes of one kind: ours behind RQ, the floor's, or a peer's."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from redis import Redis
 from rq import Worker
@@ -18,18 +19,20 @@ SIZE = 2
 
 
 @contextlib.contextmanager
-def processes(*command: str, piped: bool = False) -> Iterator[list[subprocess.Popen[str]]]:
-    """SIZE processes of this command, perhaps with pipes to and from them; ended at the end."""
+def processes(
+    *command: str, piped: bool = False, python: str = sys.executable
+) -> Iterator[list[subprocess.Popen[str]]]:
+    """SIZE Python processes of this command, perhaps with pipes to and from them; ended at the end."""
     pipe = subprocess.PIPE if piped else None
     started = [
-        subprocess.Popen([sys.executable, *command], cwd=PROJECT, text=True, stdin=pipe, stdout=pipe)
-        for _ in range(SIZE)
+        subprocess.Popen([python, *command], cwd=PROJECT, text=True, stdin=pipe, stdout=pipe) for _ in range(SIZE)
     ]
     try:
         yield started
     finally:
         for process in started:
             process.terminate()
+            process.send_signal(signal.SIGCONT)  # one that was paused could not end
         for process in started:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(20)
@@ -46,33 +49,36 @@ def ours() -> Iterator[list[int]]:
         yield pids
 
 
+def heard(process: subprocess.Popen[str]) -> None:
+    """Wait for the process to say a line."""
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        raise RuntimeError(f"a worker ended with {process.wait()}")
+
+
+@dataclass(frozen=True, slots=True)
 class FloorCrew:
     """Two of the floor's workers; they wait to be told."""
 
-    def __init__(self, started: list[subprocess.Popen[str]]) -> None:
-        self._started = started
-        self.pids = [process.pid for process in started]
-        self.hear()
+    started: list[subprocess.Popen[str]]
 
-    def go(self) -> None:
-        for process in self._started:
+    @property
+    def pids(self) -> list[int]:
+        return [process.pid for process in self.started]
+
+    def drain(self) -> None:
+        """Let both drain what is due; returns when both are done."""
+        for process in self.started:
             assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()
-
-    def hear(self) -> list[dict[str, int]]:
-        """One answer of each; waits for it."""
-        heard = []
-        for process in self._started:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            if not line:
-                raise RuntimeError(f"a worker of the floor ended with {process.wait()}")
-            heard.append(json.loads(line))
-        return heard
+        for process in self.started:
+            heard(process)
 
 
 @contextlib.contextmanager
 def floor() -> Iterator[FloorCrew]:
     with processes("-m", "tests.bench.floor", piped=True) as started:
+        for process in started:
+            heard(process)
         yield FloorCrew(started)

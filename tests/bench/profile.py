@@ -7,6 +7,7 @@ import io
 import pstats
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.bench import load
 from tests.bench.rig import PROJECT, Rig, empty, running_rig
@@ -15,9 +16,9 @@ from tests.bench.three_steps import TASKS, WARM_UP
 SHOWN = 35
 
 
-def show(say: Callable[[str], None]) -> None:
+def show(peers: Path, say: Callable[[str], None]) -> None:
     """Drain in this process, once as it is and once under the profiler, and print what cost most."""
-    with running_rig("pg_stat_statements") as rig:
+    with running_rig(peers, "pg_stat_statements") as rig:
         rig.tell.execute("CREATE EXTENSION pg_stat_statements")
         drain(rig, WARM_UP)
         rig.ask("SELECT pg_stat_statements_reset()::text")

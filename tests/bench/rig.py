@@ -62,6 +62,7 @@ class Spent:
 class Rig:
     cluster: Cluster
     tell: Connection
+    peers: Path  # the environment in which the peers are installed
 
     def ask(self, query: str, params: Sequence[Any] = ()) -> Any:
         """The first value of the first row."""
@@ -128,7 +129,7 @@ def over_tcp(server: RedisServer) -> str:
 
 
 @contextlib.contextmanager
-def running_rig(preload: str = "") -> Iterator[Rig]:
+def running_rig(peers: Path, preload: str = "") -> Iterator[Rig]:
     """A migrated database with Django set up on it in this process; all of it is gone at the end."""
     with running_cluster(None, durable=True, binaries=None, shared_preload_libraries=preload, **SERVER) as cluster:
         os.environ |= {
@@ -140,4 +141,4 @@ def running_rig(preload: str = "") -> Iterator[Rig]:
 
         django.setup()
         with psycopg.connect(cluster.database_url, autocommit=True) as tell:
-            yield Rig(cluster, tell)
+            yield Rig(cluster, tell, peers)
