@@ -1,0 +1,157 @@
+"""What a forked child may be asked to do. Each act runs the product as it is; only time is moved, never the answers."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from django.db import close_old_connections, connection
+
+from approvals import decisions
+from approvals.models import Approval
+from runtime_app import jobs, members, points, rows, tasks
+from runtime_app.errors import RuntimeAppError
+from runtime_app.models import RuntimeClock, Task, Tenant, User
+from runtime_app.states import FINAL, Status
+from runtime_app.tasks import Request
+
+log = logging.getLogger(__name__)
+
+
+def warm_up() -> None:
+    """Import what every child needs, before any of them is forked."""
+    import rq
+    import stripe
+
+    import runtime_app.worker
+
+    assert rq and stripe and runtime_app.worker and jobs.ports()
+
+
+def found(threshold: int = 0) -> None:
+    """Make Amber: Rita asks, Ada approves, Olga operates."""
+    RuntimeClock.objects.get_or_create(id=1)
+    amber = members.found_tenant("amber", "Amber Traders", approval_threshold_minor=threshold)
+    for name, role in (("rita", "requester"), ("ada", "approver"), ("olga", "operator")):
+        members.add_person(amber, name, None, [role])
+
+
+def story(
+    *, order: str, amount: int, key: str, accepted: str, passes: int = 60, until_passed: str = "",
+    cancel_in_doubt: bool = False,
+) -> dict[str, Any]:
+    """Ask for a refund, or ask again under the same key; approve it; work until it has ended or needs a person.
+
+    The file `accepted` appears when the request was answered. `until_passed` (`name:nth`) ends the story with the pass
+    in which the process came through that point; `cancel_in_doubt` asks to cancel while the outcome is not known.
+    """
+    rita = User.objects.get(username="rita")
+    request = Request("refund", order, amount_minor=amount, currency="USD")
+    task = tasks.create(rita, Tenant.objects.get(slug="amber"), request, request_key=key).task
+    Path(accepted).touch()
+    raised = 0
+    for number in range(1, passes + 1):
+        raised += not _as_a_job()
+        task.refresh_from_db()
+        if waits := task.status == Status.WAITING_APPROVAL:
+            _approve(task, f"the-form-for-{key}")
+        elif _has_ended(task):
+            return _told(task, number, raised)
+        elif cancel_in_doubt and task.status == Status.RECONCILING and task.cancel_wished_at is None:
+            tasks.cancel(rita, task.id, reason="the customer kept it")
+        if until_passed and points.passed(until_passed.partition(":")[0]) >= int(until_passed.rpartition(":")[2]):
+            return _told(task, number, raised)
+        if not waits:
+            _jump_to_what_is_due(task)
+    return _told(task, passes, raised)
+
+
+def work(*, passes: int = 1) -> None:
+    """Work on whatever is due, as so many wake jobs would."""
+    for _ in range(passes):
+        _as_a_job()
+
+
+def _as_a_job() -> bool:
+    """One wake job, with what the worker does around it; whether it went through."""
+    close_old_connections()
+    try:
+        jobs.advance()
+    except Exception:
+        log.exception("the job failed")
+        return False
+    finally:
+        close_old_connections()
+    return True
+
+
+def _approve(task: Task, nonce: str) -> None:
+    asked = Approval.objects.filter(task=task, state="open").first()
+    if asked is None:
+        return
+    try:
+        decisions.decide(
+            User.objects.get(username="ada"), asked.id, verdict="approve", reason="", fingerprint=asked.fingerprint,
+            revision=task.revision, nonce=nonce,
+        )
+    except RuntimeAppError as refused:
+        log.info("not approved: %s", refused.code)
+
+
+def _has_ended(task: Task) -> bool:
+    """The task has ended and everybody was told, or only a person can go on."""
+    if task.status not in FINAL:
+        return task.status == Status.RECONCILING and task.attention is not None
+    return not task.intents.filter(done_at=None).exists()
+
+
+def _told(task: Task, passes: int, raised: int) -> dict[str, Any]:
+    return {"status": task.status, "passes": passes, "raised": raised, "task": str(task.id)}
+
+
+def _jump_to_what_is_due(task: Task) -> None:
+    """Move the database's clock to the task's next moment, or its next message's: a timer, or the end of a lease."""
+    rows.run(
+        "UPDATE runtime_clock SET advanced = advanced + greatest(interval '0', due - runtime_now()) FROM"
+        " (SELECT min(due_at) AS due FROM (SELECT due_at FROM runtime_app_task WHERE id = %s UNION ALL"
+        " SELECT due_at FROM runtime_app_intent WHERE task_id = %s AND done_at IS NULL) AS moments) AS next"
+        " WHERE due IS NOT NULL",
+        [task.id, task.id],
+    )
+
+
+def cancel(*, key: str) -> str:
+    """Rita asks to cancel; what came of it in one word."""
+    task = Task.objects.filter(request_key=key).first()
+    if task is None:
+        return "nothing"
+    try:
+        tasks.cancel(User.objects.get(username="rita"), task.id, reason="the customer kept it")
+    except RuntimeAppError as refused:
+        return refused.code
+    task.refresh_from_db()
+    return task.status
+
+
+def check() -> list[str]:
+    from runtime_app import invariants
+
+    return list(map(str, invariants.check()))
+
+
+def rq_worker(*, timeout: int) -> dict[str, Any]:
+    """One wake job with this time limit through the real worker class; what RQ made of it."""
+    from rq.job import Job
+
+    from runtime_app import bell, worker
+
+    lane = worker.build("default")
+    lane.connection.flushdb()
+    job = lane.queues[0].enqueue_call(bell.ADVANCE, kwargs={"lane": "default"}, timeout=timeout, result_ttl=60,
+                                      failure_ttl=3600)
+    lane.work(burst=True, max_jobs=1, logging_level="WARNING")
+    connection.close()
+    found = Job.fetch(job.id, connection=lane.connection, serializer=lane.serializer)
+    result = found.latest_result()
+    return {"job": str(found.get_status()), "why": (result.exc_string or "") if result else ""}

@@ -1,0 +1,124 @@
+"""Where cells happen: a database, a sandbox and a nursery each, so that two of them work beside each other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import sql
+
+from runtime_app.trial.cluster import Cluster
+from tests.reliability.nursery import ROOT, Nursery
+from tests.sandbox_process import SandboxProcess, running_sandbox
+
+# Real waits are only those for a provider that does not answer; everything else is waited for by moving the clock.
+TIMING: dict[str, float] = {
+    "lease": 30.0, "connect_timeout": 0.5, "read_timeout": 0.5, "send_margin": 0.5, "drain_budget": 5.0,
+    "absent_age": 20.0, "absent_count": 2,
+}
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass
+class Room:
+    """One database with its processes, used by one thread at a time."""
+
+    folder: Path
+    database_url: str
+    redis_url: str
+    sandbox: SandboxProcess
+    nursery: Nursery
+    db: psycopg.Connection[Any]
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def new_name(self) -> str:
+        return f"{self.folder.name}-{next(self._numbers)}"
+
+    def move_clock(self, seconds: float) -> None:
+        self.db.execute("UPDATE runtime_clock SET advanced = advanced + make_interval(secs => %s)", [seconds])
+
+    def ask(self, query: str, *params: object) -> list[tuple[Any, ...]]:
+        return self.db.execute(query.encode(), params).fetchall()
+
+
+def environment(database_url: str, redis_url: str, sandbox: SandboxProcess, **timing: object) -> dict[str, str]:
+    """What a process of the product needs to work here."""
+    return {
+        "DATABASE_URL": database_url, "REDIS_URL": redis_url, "SANDBOX_URL": sandbox.url,
+        "COUNTERSIGN_ENVIRONMENT": "test", "COUNTERSIGN_TIMING": json.dumps(TIMING | timing),
+        "DB_IDLE_IN_TRANSACTION_SECONDS": "1", "LOG_LEVEL": "WARNING",
+    }
+
+
+def new_database(cluster: Cluster, name: str) -> str:
+    """A database with the product's tables; the first one is made by the migrations, the others are its copies."""
+    template = "countersign_empty"
+    with psycopg.connect(cluster.postgres.url("postgres"), autocommit=True) as connection:
+        known = {row[0] for row in connection.execute("SELECT datname FROM pg_database").fetchall()}
+        if template not in known:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(template)))
+            url = cluster.postgres.url(template)
+            subprocess.run(
+                [sys.executable, "manage.py", "migrate", "--verbosity", "0"], check=True, cwd=ROOT, timeout=120,
+                env={**os.environ, "DATABASE_URL": url, "REDIS_URL": cluster.redis_url},
+            )
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+        )
+    return cluster.postgres.url(name)
+
+
+@contextlib.contextmanager
+def running_room(cluster: Cluster, folder: Path, number: int, **timing: object) -> Iterator[Room]:
+    """A room on this cluster, founded; its processes end with the context."""
+    name = f"{folder.name}-{number}"
+    place = folder / name
+    place.mkdir(parents=True)
+    database_url = new_database(cluster, name.replace("-", "_"))
+    redis_url = cluster.redis_url.replace("db=0", f"db={number}")
+    with running_sandbox(place) as sandbox, psycopg.connect(database_url, autocommit=True) as db:
+        around = environment(database_url, redis_url, sandbox, **timing) | {"NURSERY_FOLDER": str(place)}
+        nursery = Nursery(place, around)
+        try:
+            nursery.do("found")
+            yield Room(place, database_url, redis_url, sandbox, nursery, db)
+        finally:
+            nursery.close()
+
+
+class Rooms:
+    """Rooms that share out a list of cells between them."""
+
+    def __init__(self, rooms: list[Room]) -> None:
+        self.all = rooms
+        self._free: SimpleQueue[Room] = SimpleQueue()
+        for room in rooms:
+            self._free.put(room)
+        self._threads = ThreadPoolExecutor(len(rooms))
+
+    def each(self, run: Any, cells: list[T]) -> list[Any]:
+        """`run(room, cell)` for every cell, as many beside each other as there are rooms."""
+
+        def in_a_room(cell: T) -> Any:
+            room = self._free.get()
+            try:
+                return run(room, cell)
+            finally:
+                self._free.put(room)
+
+        return list(self._threads.map(in_a_room, cells))
+
+    def close(self) -> None:
+        self._threads.shutdown()
