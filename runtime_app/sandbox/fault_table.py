@@ -69,7 +69,8 @@ def _when(default: str) -> Param:
 _TABLE = (
     Fault("F1", "New connections to the provider's port are refused and open ones are closed, for `seconds` or until"
           " the faults are cleared. The order system is on the same port; the control port stays open.",
-          layer="port", times=None, params={"seconds": Param(None, "seconds", "real seconds; null until cleared")}),
+          layer="port", on=PROVIDER + ORDER_SYSTEM, times=None,
+          params={"seconds": Param(None, "seconds", "real seconds; null until cleared")}),
     Fault("F2", "The request is read and the connection ends; nothing was done.", params={"how": _HOW}),
     Fault("F3", "The request is read and nothing answers for `seconds`; then the connection closes. Nothing was done.",
           params={"seconds": _LONG}),
@@ -134,7 +135,8 @@ _TABLE = (
           params={"payment_ref": Param("", "text", "the payment that is refunded instead")}),
     Fault("F31", "The refund is made, and its metadata is lost.", layer="data", only=("create",)),
     Fault("F32", "The request is carried out twice under one key.", only=("create",)),
-    Fault("F33", "Somebody refunds `amount_minor` of match.payment_ref in the provider's dashboard, now.", layer="now",
+    Fault("F33", "Somebody refunds `amount_minor` of match.payment_ref in the provider's dashboard, now.",
+          layer="now", on=(),
           params={"amount_minor": Param(None, "minor", "how much; null: all that is left")}),
     Fault("F50", "The whole provider is away for `seconds` of the sandbox's clock: every request meets it.",
           on=PROVIDER, times=None, lasts=True, params={

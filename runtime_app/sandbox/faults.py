@@ -59,7 +59,9 @@ class FaultBoard:
         fault = FAULTS.get(code) if isinstance(code, str) else None
         if fault is None:
             raise Unusable(f"There is no fault {code!r}; GET /_sandbox lists those that exist.")
-        known = {"fault", "times", "match", "on"} | set(fault.params)
+        known = {"fault", "times", "match"} | set(fault.params)
+        if fault.layer not in ("port", "now"):
+            known.add("on")
         if unknown := sorted(set(asked) - known):
             raise Unusable(f"{fault.code} does not take {', '.join(map(repr, unknown))}; it takes {sorted(known)}.")
         try:
