@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -130,7 +132,9 @@ def _approve(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transitio
     return Transition(
         to=Status.READY,
         events=(Say("approval.granted", said), Say("hold.taken", held), Say("task.ready")),
-        parts=(vote, TakeHold(facts["account"], facts["payment_ref"], facts["amount_minor"]), CloseApprovals("approved")),
+        parts=(
+            vote, TakeHold(facts["account"], facts["payment_ref"], facts["amount_minor"]), CloseApprovals("approved"),
+        ),
         due=NOW,
     )
 
@@ -158,8 +162,7 @@ def _lost(asked: Approval) -> RuntimeAppError:
     """What happened instead, in words that say that nothing was recorded."""
     facts = {"approval_id": str(asked.id), "state": asked.state, "status": asked.task.status}
     if asked.state == "expired":
-        return Expired(f"The time to decide ended at {asked.deadline_at:%Y-%m-%d %H:%M} UTC; your decision was not recorded.",
-                       **facts, deadline_at=asked.deadline_at)
+        return _expired(asked.deadline_at, **facts)
     decided = Decision.objects.filter(approval=asked).select_related("person").order_by("-decided_at").first()
     if asked.state in {"approved", "rejected", "input_asked"} and decided is not None:
         return AlreadyDecided(**facts, decided_by=decided.person.shown_name, decided_at=decided.decided_at,
@@ -169,17 +172,23 @@ def _lost(asked: Approval) -> RuntimeAppError:
     return Conflict(**facts)
 
 
+def _expired(deadline_at: datetime, **facts: Any) -> Expired:
+    ended = f"{deadline_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return Expired(
+        f"The time to decide ended at {ended}; your decision was not recorded.", **facts, deadline_at=deadline_at
+    )
+
+
 def _refused(asked: Approval, result: Result) -> RuntimeAppError:
     if isinstance(result, Refused):
         code, facts = result.refusal.code, result.refusal.facts
         if code == "balance_too_small":
             left = Money(facts["remaining_minor"], asked.facts["currency"])
-            return BalanceTooSmall(f"Only {left} remains to be refunded of this payment; your decision was not recorded.")
-        if code == "expired":
-            return Expired(
-                f"The time to decide ended at {facts['deadline_at']:%Y-%m-%d %H:%M} UTC; your decision was not recorded.",
-                deadline_at=facts["deadline_at"],
+            return BalanceTooSmall(
+                f"Only {left} remains to be refunded of this payment; your decision was not recorded."
             )
+        if code == "expired":
+            return _expired(facts["deadline_at"])
         if code == "stale_facts":
             return StaleFacts()
     asked.task.refresh_from_db()

@@ -1,4 +1,7 @@
-"""Minor-unit exponents of ISO 4217, frozen. Source: the `iso4217` package, table of 2026-01-01, without funds and test codes that have none."""
+"""Minor-unit exponents of ISO 4217, frozen.
+
+Source: the `iso4217` package, table of 2026-01-01, without funds and test codes that have none.
+"""
 
 _BY_EXPONENT = {
     0: (

@@ -49,7 +49,7 @@ class Hand:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a step decided. `effect` says that something may have been sent: its outcome is recorded or never dropped."""
+    """What a step decided. `effect`: something may have been sent, so the outcome is never dropped."""
 
     hand: Hand
     transition: Transition
@@ -297,7 +297,7 @@ class Drain:
         self.hands, self.running = {}, {}
 
     def _say_cut_off(self) -> None:
-        """Nobody will record the answers of the calls in flight: their tasks are in doubt from now on, not from later."""
+        """Nobody will record the answers of the calls in flight: their tasks are in doubt from now on."""
         doubtful = [h for h in self.running.values() if h.task.status == Status.EXECUTING]
         for hand in doubtful:
             transition = hand.workflow.handlers[Status.EXECUTING].run(hand.facts, self.ports)

@@ -56,8 +56,8 @@ def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
 def is_anything_due() -> bool:
     return bool(
         rows.run(
-            "SELECT 1 FROM runtime_app_operation WHERE state = 'not_executed' AND next_check_at <= (SELECT runtime_now())"
-            " LIMIT 1"
+            "SELECT 1 FROM runtime_app_operation WHERE state = 'not_executed'"
+            " AND next_check_at <= (SELECT runtime_now()) LIMIT 1"
         )
     )
 

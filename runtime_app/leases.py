@@ -1,4 +1,4 @@
-"""Leases: who may advance a task now. A claim changes the fence and nothing else about it; the database's clock judges."""
+"""Leases: who may advance a task now. A claim changes the fence, never the status; the database's clock judges."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ def release(tasks: Sequence[tuple[UUID, int]], *, worker: str) -> None:
     """Give leases back unused: the tasks are due at once, and the start does not count."""
     if tasks:
         rows.run(
-            "UPDATE runtime_app_task AS t SET due_at = runtime_now(), lease_owner = NULL, starts = greatest(0, starts - 1)"
+            "UPDATE runtime_app_task AS t SET due_at = runtime_now(), lease_owner = NULL,"
+            " starts = greatest(0, starts - 1)"
             " FROM unnest(%s::uuid[], %s::bigint[]) AS w(id, fence)"
             " WHERE t.id = w.id AND t.fence = w.fence AND t.lease_owner = %s",
             [[t[0] for t in tasks], [t[1] for t in tasks], worker],

@@ -30,7 +30,7 @@ GIVEN = ("payment_ref", "amount_minor", "currency", "reason", "on_behalf_of", "s
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came through a door; None means not given. Nothing in it is believed before `create` checks it."""
+    """A request as it came through a door; None means not given. `create` checks all of it."""
 
     workflow: str
     order_ref: str

@@ -148,7 +148,7 @@ class World:
 
     def decide(self, who: User, asked: Approval, verdict: str = "approve", reason: str = "", **seen: Any) -> Outcome:
         """Decide as from a page that shows the approval as it is in `asked`."""
-        form = {"fingerprint": asked.fingerprint, "revision": asked.task.revision, "nonce": uuid4().hex} | seen
+        form: dict[str, Any] = {"fingerprint": asked.fingerprint, "revision": asked.task.revision, "nonce": uuid4().hex} | seen
         return decisions.decide(who, asked.id, verdict=verdict, reason=reason, **form)
 
     def clock(self, **ahead: float) -> None:

@@ -184,7 +184,8 @@ class ConsumeLate:
                 "WITH late AS (UPDATE runtime_app_balance SET refunded_minor = refunded_minor + %s,"
                 " excess_minor = greatest(0, reserved_minor + refunded_minor + %s + external_minor - captured_minor)"
                 " WHERE tenant_id = %s AND account = %s AND payment_ref = %s RETURNING id)"
-                " INSERT INTO runtime_app_hold (id, tenant_id, balance_id, task_id, amount_minor, state, taken_at, ended_at)"
+                " INSERT INTO runtime_app_hold"
+                " (id, tenant_id, balance_id, task_id, amount_minor, state, taken_at, ended_at)"
                 " SELECT %s, %s, late.id, %s, %s, 'consumed', %s, %s FROM late",
                 [part.amount_minor, part.amount_minor, row.tenant_id, part.account, part.payment_ref,
                  new_id(), row.tenant_id, row.id, part.amount_minor, row.now, row.now],

@@ -59,7 +59,7 @@ class Situation:
     absent_counts: bool = False  # enough complete looks, long enough after the first submit
     horizon_passed: bool = False  # no request sent so far can still be acted on
     no_sender: bool = False  # the sender's lock is in hand: nobody else can still send
-    may_resend: bool = False  # key window, replay promise, frozen body, account policy, resends left, facts and authority
+    may_resend: bool = False  # key window, replay promise, frozen body, resends left, facts and authority
     resend_ended: bool = False  # the key window has closed, or resends are disabled or used up
     pending_too_long: bool = False
     can_cancel: bool = False

@@ -45,7 +45,7 @@ Load = Callable[[Sequence[Claimed]], Mapping[UUID, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """`waits_outside` says that it talks to an outside system, so it runs beside others in a thread, without a database."""
+    """`waits_outside`: it talks to an outside system, so it runs beside others in a thread, without a database."""
 
     run: Run
     waits_outside: bool = False

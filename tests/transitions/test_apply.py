@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -82,9 +83,9 @@ class _counted:
     def __enter__(self) -> _counted:
         self.count, self._run = 0, rows.run
 
-        def run(*args: Any) -> Any:
+        def run(query: str, params: Sequence[Any] = ()) -> list[rows.Row]:
             self.count += 1
-            return self._run(*args)
+            return self._run(query, params)
 
         rows.run = run
         return self

@@ -65,6 +65,7 @@ def _ask(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
 
 def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
     balance = judged.balance
+    too_small = f"Less than {Money(_amount(facts), balance.currency)} remains of {balance.payment_ref}."
     return Transition(
         to=Status.READY,
         events=(
@@ -76,8 +77,7 @@ def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
         parts=(balance, TakeHold(balance.account, balance.payment_ref, _amount(facts))),
         columns=_judged_columns(facts, judged, fingerprint(judged.material)),
         due=NOW,
-        if_refused={"balance_too_small": _fail(
-            "remaining_too_small", f"Less than {Money(_amount(facts), balance.currency)} remains of {balance.payment_ref}.")},
+        if_refused={"balance_too_small": _fail("remaining_too_small", too_small)},
     )
 
 
@@ -89,7 +89,8 @@ def _judged_columns(facts: RefundFacts, judged: Judged, mark: str) -> dict[str, 
 
 def on_waiting_input(facts: RefundFacts, ports: Ports) -> Transition:
     """The time to give input has passed: the system cancels."""
-    return Transition(to=Status.CANCELLED, events=(Say("task.cancelled", {"why": "nobody gave the missing input in time"}),))
+    why = "nobody gave the missing input in time"
+    return Transition(to=Status.CANCELLED, events=(Say("task.cancelled", {"why": why}),))
 
 
 def on_waiting_approval(facts: RefundFacts, ports: Ports) -> Transition:
@@ -146,7 +147,8 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
     task, balance = facts.task, judged.balance
     amount = Money(_amount(facts), balance.currency)
     operation_id = ids.operation_id(
-        tenant=facts.tenant.slug, workflow=task.workflow, request_key=task.request_key, effect=EFFECT, ordinal=task.ordinal
+        tenant=facts.tenant.slug, workflow=task.workflow, request_key=task.request_key, effect=EFFECT,
+        ordinal=task.ordinal,
     )
     frozen = ports.payments.freeze(
         operation_id=operation_id, payment_ref=balance.payment_ref, amount=amount, reason=task.reason
@@ -177,7 +179,8 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
 
 def _authority(facts: RefundFacts) -> dict[str, Any]:
     """Whose authority the operation rests on, stored with it."""
-    basis: dict[str, Any] = {"policy_version": facts.tenant.policy_version, "threshold_minor": facts.tenant.threshold_minor}
+    tenant = facts.tenant
+    basis: dict[str, Any] = {"policy_version": tenant.policy_version, "threshold_minor": tenant.threshold_minor}
     if facts.approval is not None and facts.approval.holds:
         basis |= {"approval": str(facts.approval.id), "permission": "decide_approvals",
                   "approvers": [name for person, name in facts.approval.given if person in facts.approval.valid]}

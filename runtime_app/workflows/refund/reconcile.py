@@ -36,7 +36,7 @@ from runtime_app.workflows.refund.submit import tell_order_system
 from runtime_app.workflows.types import Ports
 
 Effect = Callable[[RefundFacts, Ports], Transition]
-FROZEN_BY = frozenset({"MISMATCH", "DUPLICATE_EXECUTION", "KEY_CONFLICT"})  # a person looks first; nothing moves by itself
+FROZEN_BY = frozenset({"MISMATCH", "DUPLICATE_EXECUTION", "KEY_CONFLICT"})  # a person looks first
 
 
 def on_reconciling(facts: RefundFacts, ports: Ports) -> Transition:
@@ -82,7 +82,7 @@ def read(answer: FindResult, operation: OperationFacts) -> tuple[Finding, Provid
 
 
 def _looks_alike(refund: ProviderRefund, operation: OperationFacts) -> bool:
-    """A refund without anybody's id, of our amount, made after our first send: a suggestion for a person, never proof."""
+    """A refund without an id, of our amount, made after our first send: a suggestion for a person, never proof."""
     since, made = operation.first_submit_at, refund.created_at
     near = since is None or made is None or made >= since - timedelta(minutes=5)
     return refund.operation_ref is None and near and refund.amount == Money(operation.amount_minor, operation.currency)
@@ -241,7 +241,8 @@ def _resending(call: BeginCall, known: LearnOperation) -> Effect:
         finding = _resend_finding(result)
         end = EndCall(call.id, operation.id, "provider_response", "unknown", finding.value, result.seen)
         transition = follow(facts, ports, finding, None, end)
-        return replace(transition, events=(Say("operation.resend_answered", {"finding": finding.value}), *transition.events))
+        answered = Say("operation.resend_answered", {"finding": finding.value})
+        return replace(transition, events=(answered, *transition.events))
 
     return effect
 
