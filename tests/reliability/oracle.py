@@ -80,6 +80,9 @@ def _money(room: Room, asked: Asked, task: object, status: str) -> list[str]:
     intents = room.ask("SELECT done_at IS NOT NULL FROM runtime_app_intent WHERE task_id = %s", task)
     if intents != ([(True,)] if status == "completed" else []):
         wrong.append(f"{status} with the messages {intents}")
+    heard = [r for r in room.sandbox.requests(order_ref=asked.name, method="POST") if r["answered"] == 200]
+    if status == "completed" and not heard:
+        wrong.append("completed, and the order system was not told")
     states = {s for (s,) in room.ask("SELECT state FROM runtime_app_operation WHERE task_id = %s", task)}
     if status == "completed" and states != {"succeeded"}:
         wrong.append(f"completed with operations {sorted(states)}")

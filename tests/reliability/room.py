@@ -25,7 +25,7 @@ from tests.sandbox_process import SandboxProcess, running_sandbox
 # Real waits are only those for a provider that does not answer; everything else is waited for by moving the clock.
 TIMING: dict[str, float] = {
     "lease": 30.0, "connect_timeout": 0.5, "read_timeout": 0.5, "send_margin": 0.5, "drain_budget": 5.0,
-    "absent_age": 20.0, "absent_count": 2,
+    "absent_age": 20.0, "absent_count": 2, "max_in_flight": 100.0,
 }
 T = TypeVar("T")
 R = TypeVar("R")
