@@ -41,12 +41,17 @@ def processes(
 
 
 @contextlib.contextmanager
-def ours() -> Iterator[list[int]]:
-    """The pids of two real workers that wait for a ring."""
-    with Redis.from_url(os.environ["REDIS_URL"]) as redis, processes("manage.py", "worker") as started:
+def rq_workers(*command: str) -> Iterator[list[int]]:
+    """The pids of two RQ workers that wait for a ring."""
+    with Redis.from_url(os.environ["REDIS_URL"]) as redis, processes(*command) as started:
         pids = [process.pid for process in started]
         until(lambda: {worker.pid for worker in Worker.all(connection=redis)} >= set(pids), 60)
         yield pids
+
+
+def ours() -> contextlib.AbstractContextManager[list[int]]:
+    """Two real workers of the product."""
+    return rq_workers("manage.py", "worker")
 
 
 def heard(process: subprocess.Popen[str]) -> None:

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -108,12 +108,19 @@ def fresh_ids(count: int) -> list[str]:
     return [f"{start}{noise[i:i + 3]}8{noise[i + 3:i + 18]}" for i in range(0, 20 * count, 20)]
 
 
-def drain(connection: Connection, worker: str, batch: int = BATCH) -> int:
-    """Run every due task to its end; returns how many. The connection must be in autocommit."""
+def drain(
+    connection: Connection, worker: str, batch: int = BATCH, full: Callable[[], None] = lambda: None
+) -> int:
+    """Run every due task to its end; returns how many. `full` is called when there may be work for another worker.
+
+    The connection must be in autocommit.
+    """
     done = 0
     while True:
         found = connection.execute(CLAIM, [batch, worker, worker, array(fresh_ids(batch))], prepare=True).fetchall()
         held = [Held(*row[:6]) for row in found]
+        if len(found) == batch:
+            full()
         if found:
             ahead = found[0][6] - datetime.now(UTC)
         while held:

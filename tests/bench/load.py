@@ -1,7 +1,8 @@
-"""Tasks to be driven, stored by the product's own births."""
+"""Tasks to be driven, stored by the product's own births in bulk; nobody is rung for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -15,12 +16,31 @@ def tenant() -> Any:
 
 
 def noop3(tenant_id: Any, count: int) -> None:
-    """Store this many three-step tasks; nobody is rung for."""
-    from runtime_app.births import NewTask, open_tasks
+    """Store this many three-step tasks."""
+    _store([_new("noop3", tenant_id, actor="bench") for _ in range(count)])
 
-    for start in range(0, count, CHUNK):
-        open_tasks([
-            NewTask(tenant_id=tenant_id, workflow="noop3", workflow_version=1, request_key=uuid4().hex,
-                    request_sha256="0" * 64, actor="bench")
-            for _ in range(min(CHUNK, count - start))
-        ])
+
+def refunds(account: Any, tenant: Any, orders: Iterable[str]) -> None:
+    """Store a refund of 1000 for each of these orders, as this service account asks for it."""
+    from runtime_app import access
+
+    asker = {"actor": access.actor(account), "service_account_id": account.id}
+    _store([
+        _new("refund", tenant.id, order_ref=order, amount_minor=1000, currency="USD", **asker) for order in orders
+    ])
+
+
+def _new(workflow: str, tenant_id: Any, **given: Any) -> Any:
+    from runtime_app.births import NewTask
+
+    return NewTask(
+        tenant_id=tenant_id, workflow=workflow, workflow_version=1, request_key=uuid4().hex, request_sha256="0" * 64,
+        **given,
+    )
+
+
+def _store(new: Sequence[Any]) -> None:
+    from runtime_app.births import open_tasks
+
+    for start in range(0, len(new), CHUNK):
+        open_tasks(new[start:start + CHUNK])

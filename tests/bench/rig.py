@@ -24,7 +24,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 # The server's defaults but for room: no checkpoint falls into one side's time and not into the other's.
 SERVER = {
     "shared_buffers": "512MB", "max_wal_size": "8GB", "checkpoint_timeout": "1h", "fsync": "on",
-    "synchronous_commit": "on",
+    "synchronous_commit": "on", "track_commit_timestamp": "on",
 }
 FACTS = (
     "runtime_app_intent", "runtime_app_hold", "runtime_app_balance", "runtime_app_evidence", "runtime_app_call",
