@@ -84,7 +84,7 @@ DATABASES["default"] |= {
 }
 if DB_POOL:
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-        "min_size": 2, "max_size": max(2, DB_POOL), "timeout": 5, "reconnect_timeout": 5,
+        "min_size": 2, "max_size": max(2, DB_POOL), "timeout": 3, "reconnect_timeout": 5,
     }
 # A process that is paused inside a transaction frees its row locks after this, and nobody waits for a lock for ever.
 _LIMITS = {

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 from ninja.parser import Parser
 
@@ -47,14 +46,16 @@ def body_of(request: HttpRequest) -> bytes:
     charset = (request.content_params or {}).get("charset", "utf-8")
     if charset.lower().replace("-", "") != "utf8":
         raise WrongMediaType("Send the body in UTF-8.")
-    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    try:
-        body = request.body
-    except RequestDataTooBig:
-        raise TooLarge from None
-    if len(body) > most:  # Django looks at Content-Length only, which a chunked request has not
+    # Django looks at Content-Length only, which a chunked request has not.
+    if len(request.body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         raise TooLarge
-    return body
+    return request.body
+
+
+def safe(name: str) -> str:
+    """A name that somebody sent, short and visible, so that it can be told back."""
+    name = name[:80]
+    return name if name.isprintable() else name.encode("unicode_escape").decode()
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -124,5 +125,4 @@ def _can_be_stored(text: str) -> bool:
 def _inner(path: str, name: str | int) -> str:
     if isinstance(name, int):
         return f"{path}[{name}]"
-    told = name[:80].encode("ascii", "backslashreplace").decode() if not name.isprintable() else name[:80]
-    return f"{path}.{told}" if path else told
+    return f"{path}.{safe(name)}" if path else safe(name)

@@ -92,7 +92,9 @@ def refused(error: RuntimeAppError) -> HttpResponse:
     if error.status == 404:
         return plain(404)
     told = {name: error.facts[fact] for fact, name in _TOLD.items() if fact in error.facts}
-    errors = error.errors if isinstance(error, FieldErrors) else None
+    # A task's own fields keep their names when they are given inside the `fields` of an input.
+    fields = error.errors.items() if isinstance(error, FieldErrors) else None
+    errors = {name.removeprefix("fields."): why for name, why in fields} if fields is not None else None
     return respond(error.status, error.code, error.message, errors=errors, **told)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from django.http import HttpRequest
 from pydantic import BeforeValidator, Field
 
+from runtime_app.api.bodies import safe
 from runtime_app.errors import FieldErrors
 
 PAGE_MOST = 200
@@ -32,7 +33,7 @@ AfterFence = Annotated[
 
 def only(request: HttpRequest, *names: str) -> None:
     """Refuse parameters this call does not have, or has twice: they would be ignored, and somebody relies on them."""
-    errors = {name[:80]: "There is no such parameter here." for name in request.GET if name not in names}
+    errors = {safe(name): "There is no such parameter here." for name in request.GET if name not in names}
     errors |= {name: "Give this once." for name in names if len(request.GET.getlist(name)) > 1}
     if errors:
         raise FieldErrors(errors)

@@ -64,7 +64,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._pool = AsyncConnectionPool(
-            kwargs=parameters() | {"autocommit": True}, min_size=1, max_size=4, timeout=5, reconnect_timeout=5,
+            kwargs=parameters() | {"autocommit": True}, min_size=1, max_size=4, timeout=3, reconnect_timeout=5,
             check=AsyncConnectionPool.check_connection, name="streams", open=False,
         )
 

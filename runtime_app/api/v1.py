@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from csp.decorators import csp_update
+from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -68,6 +69,11 @@ def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
     # Ninja wraps whatever a parser raises into a 400 of its own; what we raised is what we mean.
     cause = error.__cause__
     return problems.refused(cause) if isinstance(cause, RuntimeAppError) else problems.plain(error.status_code)
+
+
+@api.exception_handler(RequestDataTooBig)
+def _too_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    return problems.plain(413)
 
 
 @api.exception_handler(Http404)

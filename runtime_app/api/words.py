@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from runtime_app.api.bodies import safe
 from runtime_app.money import MAX_MINOR
 
 _BY_FIELD = {"amount_minor": f"Use a whole number of minor units between 1 and {MAX_MINOR}."}
@@ -33,11 +34,10 @@ def told(errors: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _name(loc: Iterable[Any]) -> str:
-    source, *path = [str(part)[:80] for part in loc]
+    source, *path = [safe(str(part)) for part in loc]
     if source == "body":
         path = path[1:]  # the name of the view's own argument
-    name = ".".join(path) or source
-    return name if name.isprintable() else name.encode("ascii", "backslashreplace").decode()
+    return ".".join(path) or source
 
 
 def _sentence(name: str, error: Mapping[str, Any]) -> str:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 from django.http import HttpResponse
 from django.test import Client
+
+from runtime_app.models import User
+
+Answer = HttpResponse | httpx.Response
 
 
 class Caller:
@@ -15,6 +20,10 @@ class Caller:
     def __init__(self, key: str | None) -> None:
         self._client = Client(raise_request_exception=False)
         self._headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
+
+    def sign_in(self, person: User) -> None:
+        """Send a browser's session too."""
+        self._client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
 
     def get(self, path: str, /, **query: Any) -> HttpResponse:
         return self._client.get(f"/api/v1{path}", query, headers=self._headers)  # type: ignore[return-value]
@@ -44,15 +53,15 @@ def refund(order: str, **given: Any) -> dict[str, Any]:
     return {name: value for name, value in {**body, **given}.items() if value is not ...}
 
 
-def told(response: HttpResponse) -> Any:
+def told(response: Answer) -> Any:
     return json.loads(response.content)
 
 
-def assert_problem(response: HttpResponse, status: int, code: str, *fields: str) -> Any:
+def assert_problem(response: Answer, status: int, code: str, *fields: str) -> Any:
     """The answer is this problem, and it names these fields (and, when any are given, no others)."""
     body = told(response)
     assert (response.status_code, body.get("code")) == (status, code), body
-    assert response["Content-Type"] == "application/problem+json"
+    assert response.headers["Content-Type"] == "application/problem+json"
     assert body["status"] == status and body["title"] and body["detail"] and body["type"]
     if fields:
         assert [error["field"] for error in body["errors"]] == list(fields), body

@@ -38,9 +38,9 @@ def running_web(env: Mapping[str, str] | None = None) -> Iterator[Web]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = "http://{}:{}".format(*listener.getsockname())
         given = {**os.environ, "DATABASE_URL": database_url(), "LOG_LEVEL": "WARNING", **(env or {})}
+        options = ["--fd", str(listener.fileno()), "--no-access-log", "--log-level", "warning"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "uvicorn", "config.asgi:application", "--fd", str(listener.fileno()), "--no-access-log",
-             "--log-level", "warning", "--timeout-graceful-shutdown", "1"],
+            [sys.executable, "-m", "uvicorn", "config.asgi:application", *options, "--timeout-graceful-shutdown", "1"],
             env=given, cwd=ROOT, pass_fds=[listener.fileno()],
         )
     try:
@@ -127,6 +127,18 @@ class Follower:
 
     def until(self, true: Callable[[], Any]) -> Any:
         return wait_until(true, 30)
+
+    def opened(self) -> str:
+        """Wait until the stream has said where it is, and return that; from there on it misses nothing."""
+        return str(self.until(lambda: self.id))
+
+    def sees(self, many: int) -> list[tuple[str, int]]:
+        """Wait until so many events have come."""
+        self.until(lambda: len(self.seen) >= many)
+        return self.seen
+
+    def meets(self, task: object, seq: int) -> None:
+        self.until(lambda: (str(task), seq) in self.seen)
 
     def close(self) -> None:
         """Go away, as a client does whose cable is pulled: the socket is shut, whatever is on its way."""
