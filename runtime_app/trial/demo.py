@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from runtime_app.events import TYPES
 from runtime_app.trial.failure import TrialFailure
 from runtime_app.trial.story import open_approval
 from runtime_app.trial.visitor import Application, Person, Provider, one_of, orders_of, tenant_of
@@ -50,7 +51,10 @@ def play(contract: dict[str, Any], say: Callable[[str], None]) -> None:
 
 
 def line(event: dict[str, Any]) -> str:
-    return f"{event['seq']:>3}  {event['at'][11:23]}  {event['type']:<24} {event['actor']}"
+    """One event as a sentence, with the time in UTC, who did it and the event's name."""
+    who = event["actor"].split(":")
+    actor = who[-1] if who[0] in ("person", "service") else who[0]
+    return f"{event['at'][11:23]}  {TYPES[event['type']]}\n{'':14}{event['type']} · {actor}"
 
 
 def judge(task: dict[str, Any], amount: int, events: list[dict[str, Any]], refunds: list[dict[str, Any]]) -> None:

@@ -49,15 +49,19 @@ def end(processes: list[psutil.Process], *, seconds: float = 20.0) -> int:
 
 
 def end_stack(var: Path, data_folders: Iterable[Path] = ()) -> int:
-    """End whatever still runs of the stack in `var`, its supervisor first, since it would start the others again."""
+    """End whatever still runs of the stack in `var`; how many processes that were.
+
+    Its supervisor is killed first, since it would start the others again, and the others then end side by side.
+    """
     folders = list(data_folders)
     found = stack_processes(var, folders)
     supervisors = []
     for process in found:
         with contextlib.suppress(psutil.Error):
             if any("supervisord" in part for part in process.cmdline()):
+                process.kill()
                 supervisors.append(process)
-    end(supervisors, seconds=45.0)
+    psutil.wait_procs(supervisors, timeout=10)
     end(stack_processes(var, folders))
     return len(found)
 

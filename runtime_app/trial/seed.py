@@ -9,10 +9,9 @@ from typing import Any
 
 import requests
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.utils import timezone
 
 from runtime_app.members import account_of_key, add_person, found_tenant, issue_key
-from runtime_app.models import RuntimeClock, Tenant, User
+from runtime_app.models import RuntimeClock, ServiceAccount, Tenant, User
 from runtime_app.trial import cast
 from runtime_app.trial.failure import TrialFailure
 from runtime_app.trial.places import read_json, write_private
@@ -89,7 +88,8 @@ def _api_key(tenant: Tenant, keys: Keys) -> str:
         account = account_of_key(known)
         if account and account.tenant_id == tenant.id:
             return known
-    _, key = issue_key(tenant, f"trial {timezone.now():%Y-%m-%d %H:%M:%S}")
+    earlier = ServiceAccount.objects.filter(tenant=tenant, name__startswith="storefront").count()
+    _, key = issue_key(tenant, f"storefront-{earlier + 1}" if earlier else "storefront")
     keys.keep("api_keys", tenant.slug, key)
     return key
 

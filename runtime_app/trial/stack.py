@@ -92,11 +92,11 @@ class Stack:
         with self._step("Starting the sandbox provider"):
             self._supervisor.start_program("sandbox")
             self._wait_for_http("sandbox", f"{addresses.sandbox_control}/_sandbox")
+        for name in WORK:
+            self._supervisor.start_program(name)  # they take seconds to import, which the seeding can use
         with self._step("Seeding tenants, people and orders"):
             seeded = json.loads(self._manage(environment, "seed_trial"))
         with self._step("Starting web, workers and clock"):
-            for name in WORK:
-                self._supervisor.start_program(name)
             self._wait_for_http("web", f"{addresses.web}/readyz")
             self._wait_for_work(addresses.redis)
         contract = {"url": addresses.web, "sandbox_url": addresses.sandbox_control, "pid": os.getpid(), **seeded}
@@ -109,7 +109,7 @@ class Stack:
 
     def _stop(self) -> None:
         self.places.contract.unlink(missing_ok=True)
-        self._supervisor.stop(first=(*WORK, "sandbox"))
+        self._supervisor.stop((*WORK, "sandbox"), SERVERS)
         processes.end_stack(self.places.var, self._data_folders())
         for leftover in (self.places.supervisor_socket, self.places.environment):
             leftover.unlink(missing_ok=True)

@@ -167,19 +167,25 @@ class Supervisor:
             if process["statename"] == "FATAL":
                 self._start(process)
 
-    def stop(self, first: Sequence[str], *, seconds: float = 60.0) -> None:
-        """Stop the `first` programs side by side, then the rest in order, then the supervisor itself."""
+    def stop(self, *phases: Sequence[str], seconds: float = 60.0) -> None:
+        """Stop the programs of each phase side by side, one phase after the other, then the supervisor itself."""
         if self._process is None:
             return
-        for process in self.processes():
-            if process["group"] in first and process["pid"]:
-                with contextlib.suppress(*UNREACHABLE):
-                    self._server.supervisor.stopProcess(f"{process['group']}:{process['name']}", False)
-        wait_for(lambda: not any(one["pid"] for one in self.processes() if one["group"] in first), seconds=15)
+        for names in phases:
+            self._stop_programs(names)
         if self.alive:
             self._process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
+
+    def _stop_programs(self, names: Sequence[str]) -> None:
+        def living() -> list[dict[str, Any]]:
+            return [process for process in self.processes() if process["group"] in names and process["pid"]]
+
+        for process in living():
+            with contextlib.suppress(*UNREACHABLE):
+                self._server.supervisor.stopProcess(f"{process['group']}:{process['name']}", False)
+        wait_for(lambda: not living(), seconds=40)
 
 
 def _end_with_parent() -> None:
