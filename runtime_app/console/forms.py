@@ -49,7 +49,7 @@ class RefundForm(forms.Form):
     seen = forms.CharField(max_length=_MOST, widget=forms.HiddenInput)
     payment_ref = forms.CharField(label=_("Payment"), max_length=_MOST)
     amount = forms.CharField(
-        label=_("Amount"), max_length=_MOST, help_text=_("At most what can be refunded of the payment."),
+        label=_("Amount"), max_length=_MOST, strip=False, help_text=_("At most what can be refunded of the payment."),
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
     )
     reason = forms.CharField(
@@ -68,7 +68,7 @@ def new_nonce() -> str:
 class AmendForm(forms.Form):
     revision = forms.IntegerField(widget=forms.HiddenInput)
     amount = forms.CharField(
-        label=_("Amount"), max_length=_MOST, required=False,
+        label=_("Amount"), max_length=_MOST, required=False, strip=False,
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
     )
     reason = forms.CharField(label=_("Reason"), max_length=_MOST, required=False, widget=_prose(2))
@@ -83,8 +83,8 @@ class AmendForm(forms.Form):
     def changes(self, task: Task) -> dict[str, Any]:
         """Only what differs from the task; FieldErrors naming `amount` or `reason`."""
         changed: dict[str, Any] = {"amount_minor": None, "reason": None}
-        typed = self.cleaned_data["amount"].strip()
-        if typed:
+        typed = self.cleaned_data["amount"]
+        if typed.strip():
             if not task.currency:
                 raise FieldErrors({"amount": "Give the missing input first; the currency is not known yet."})
             minor = parse_decimal(typed, task.currency, "amount")
@@ -113,13 +113,15 @@ class InputForm(forms.Form):
         self.asked, self.task = asked, task
         for name, sentence in sorted(asked.items(), key=lambda item: _ORDER.get(item[0], 9)):
             label = _LABELS.get(name, _("Answer"))
-            help_text = _HELP.get(name) or str(sentence)
+            help_text = _HELP[name] if name in _HELP and getattr(task, name) is None else str(sentence)
             widget = _prose(3) if name not in _LABELS else forms.TextInput(attrs={"autocomplete": "off"})
-            self.fields[name] = forms.CharField(label=label, max_length=_MOST, help_text=help_text, widget=widget)
+            self.fields[name] = forms.CharField(
+                label=label, max_length=_MOST, help_text=help_text, widget=widget, strip=name != "amount_minor"
+            )
 
     def given(self) -> dict[str, Any]:
         """The fields as the task wants them; FieldErrors for an amount that cannot be read."""
-        values = {name: self.cleaned_data[name].strip() for name in self.asked}
+        values = {name: self.cleaned_data[name] for name in self.asked}
         if "amount_minor" in values:
             currency = values.get("currency") or self.task.currency
             if currency not in EXPONENTS:

@@ -53,7 +53,10 @@ def as_duration(value: timedelta | float | int | None) -> str:
     """Two units at most, for example "2 d 4 h"; never negative, whatever two clocks said."""
     if value is None:
         return "—"
-    seconds = max(0, int(value.total_seconds() if isinstance(value, timedelta) else value))
+    exact = max(0.0, value.total_seconds() if isinstance(value, timedelta) else float(value))
+    if 0 < exact < 1:
+        return _("%(n)s ms") % {"n": round(exact * 1000)}
+    seconds = int(exact)
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)
     minutes, left = divmod(rest, 60)

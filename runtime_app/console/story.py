@@ -41,7 +41,7 @@ STORY: dict[str, Telling] = {
         _("%(who)s asked for the task."),
     ),
     "task.waiting_input": _told(
-        "waiting", _("Something is missing: %(asks)s"), _("It waits for an answer.")
+        "waiting", _("Something is missing before it can be judged: %(asks)s."), _("Something is missing, so it waits.")
     ),
     "task.input_given": _told(
         "moving", _("%(who)s gave what was missing: %(given)s."), _("%(who)s gave what was missing.")
@@ -106,7 +106,7 @@ STORY: dict[str, Telling] = {
     ),
     "operation.unknown": _told(
         "doubt",
-        _("It is not known whether the provider did it (%(why)s). Nothing new is sent until that is proved."),
+        _("It is not known whether the provider did it: %(cause)s. Nothing new is sent until that is proved."),
         _("It is not known whether the provider did it. Nothing new is sent until that is proved."),
     ),
     "operation.pending": _told("moving", _("The provider has accepted it. The money has not landed yet.")),
@@ -136,7 +136,9 @@ STORY: dict[str, Telling] = {
 UNKNOWN = _told("note", _("Something was recorded that this page has no words for."))
 
 FINDINGS: dict[str, Text] = {
-    "found_succeeded": _("it did it"),
+    "found_succeeded": _("it has done it"),
+    "succeeded": _("it has done it"),
+    "pending": _("it has accepted it, and the money has not landed yet"),
     "found_pending": _("it has accepted it, and the money has not landed yet"),
     "found_failed": _("it tried and failed"),
     "found_mismatch": _("it shows a refund that differs from what was asked"),
@@ -163,6 +165,12 @@ CASES: dict[str, Text] = {
     "RETURNED": _("the money came back after the refund had succeeded."),
 }
 
+CAUSES: dict[str, Text] = {
+    "no_answer": _("its answer was lost"),
+    "answer": _("its answer was not usable"),
+    "resend": _("it refuses the repeated request, which proves nothing"),
+}
+
 FACTS: dict[str, Text] = {
     "tenant": _("tenant"),
     "workflow": _("workflow"),
@@ -173,6 +181,8 @@ FACTS: dict[str, Text] = {
     "external_minor": _("refunded outside of us"),
     "amount_minor": _("amount"),
     "currency": _("currency"),
+    "on_behalf_of": _("the person behind it"),
+    "answer": _("an answer to the approver"),
     "destination": _("destination"),
     "reason": _("reason"),
     "policy_version": _("rule's version"),

@@ -162,8 +162,9 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
     elif told.event.type == "task.amended":
         amount = (data.get("changes") or {}).get("amount_minor", {}).get("now")
     kind = told.event.actor.partition(":")[0]
-    asks = data.get("asks")
-    given = data.get("fields") if told.event.type == "task.input_given" else None
+    fields: list[Any] = data["fields"] if isinstance(data.get("fields"), list) else []
+    named = ", ".join(str(label) for name, label in story.FACTS.items() if name in fields)
+    stage, _colon, _cause = str(data.get("why") or "").partition(": ")
     threshold = data.get("threshold_minor")
     return {
         "who": called[told.event.actor],
@@ -173,8 +174,9 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
         "order": task.order_ref,
         "payment": str(data.get("payment_ref") or ""),
         "why": str(data.get("why") or "").rstrip(".") + ("." if _ends(told) else "") if data.get("why") else "",
-        "asks": " ".join(str(v) for v in asks.values()) if isinstance(asks, dict) else "",
-        "given": ", ".join(str(story.FACTS.get(f, f)) for f in given) if isinstance(given, list) else "",
+        "cause": str(story.CAUSES.get(stage, data.get("why") or "")).rstrip("."),
+        "asks": named,
+        "given": named,
         "parked": str(words.PARKED.get(str(data.get("reason")), "")).partition(": ")[2],
         "step": str(data.get("step") or ""),
         "version": str(data.get("version") or ""),

@@ -110,7 +110,8 @@ def test_any_id_finds_the_task(world: World, visit: Visit) -> None:
     operation = world.operation(task)
     other = world.ask(world.order(), 100)
     sam = visit(world.sam)
-    for wanted in (order, f"pi_{order}", task.id, operation.id, operation.provider_ref, task.request_key, asked.id, "chat-77"):
+    of_operation = (operation.id, operation.provider_ref)
+    for wanted in (order, f"pi_{order}", task.id, *of_operation, task.request_key, asked.id, "chat-77"):
         found = sam.client.get("/tasks/", {"q": str(wanted)}).content.decode()
         assert f"/tasks/{task.id}/" in found and f"/tasks/{other.id}/" not in found, wanted
     assert "Nothing has this id" in sam.text("/tasks/?q=nothing-like-it")

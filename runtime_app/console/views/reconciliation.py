@@ -75,6 +75,7 @@ def operation(request: HttpRequest, id: UUID) -> HttpResponse:
     evidence = list(Evidence.objects.filter(operation=shown).order_by("-observed_at", "-id")[:100])
     for each in evidence:
         vars(each)["finding_word"] = _finding(each.finding).capitalize()
+        vars(each)["kind_word"] = _KINDS.get(each.kind, each.kind)
         vars(each)["shown_body"] = json.dumps(each.body, indent=2, ensure_ascii=False, sort_keys=True)[:20_000]
     calls = list(Call.objects.filter(operation=shown).order_by("-started_at", "-id")[:200])
     for call in calls:
@@ -116,6 +117,9 @@ def _conclusion(operation: Operation) -> tuple[str, str]:
     return "", _("It has been handed over for sending.")
 
 
+_KINDS = {
+    "provider_response": gettext_lazy("the answer to a request"), "provider_query": gettext_lazy("a look-up"),
+}
 _CALLS = {
     "submit": gettext_lazy("Sent"), "resend": gettext_lazy("Sent again, same key"), "query": gettext_lazy("Asked"),
     "cancel": gettext_lazy("Asked to cancel"),

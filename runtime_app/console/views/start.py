@@ -39,9 +39,9 @@ def _cards(person: User, tenant: Tenant) -> list[dict[str, Any]]:
     if access.may(person, tenant.id, "request_tasks"):
         waiting = tasks.filter(requester=person, status__in=sorted(WAITING_FOR_PEOPLE))
         cards.append({
-            "url": reverse("task_new"), "label": _("Your requests that wait for people"),
-            "figure": counts.shown(waiting) or "0", "text": _("You see below how each of them stands."),
-            "go": _("Ask for a refund"),
+            "url": f"{reverse('tasks')}?status={Status.WAITING_APPROVAL}",
+            "label": _("Your requests that wait for people"), "figure": counts.shown(waiting) or "0",
+            "text": _("You see below how each of them stands."), "go": _("See all that wait"),
         })
     if access.may(person, tenant.id, "supply_input"):
         asking: Any = tasks.filter(status=Status.WAITING_INPUT)

@@ -68,7 +68,8 @@
     if (!region.matches("[data-poll]")) return;
     const held = typing(document.activeElement) && region.contains(document.activeElement);
     const marked = !getSelection().isCollapsed && region.contains(getSelection().anchorNode);
-    if (document.hidden || held || marked) event.preventDefault();
+    const opened = region.querySelector("details[open]");
+    if (document.hidden || held || marked || opened) event.preventDefault();
   });
   body.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, elt } = event.detail;
