@@ -31,7 +31,9 @@ WAITING_MOST = 1000  # events kept for a client that does not take them
 STREAMS_MOST = 1000  # clients of one process
 RIGHTS_EVERY = 3.0  # seconds between two looks at whether clients may still watch
 PATIENCE = 10.0  # seconds of silence after which the listening connection is tested and everything looked at
-SETTLING = 0.1  # seconds until committed events are looked at again that an open transaction still holds back
+SETTLING = 0.05  # seconds until committed events are looked at again that an open transaction still holds back
+TOGETHER = 0.01  # seconds in which what else commits is fetched together
+FAILED = 0.5  # seconds until a database that did not answer is asked again
 
 
 class Watch:
@@ -110,18 +112,19 @@ class _Channel:
             await self.dirty.wait()
             self.dirty.clear()
             try:
-                again = await self._tasks()
-                again = await self._tenant() or again
+                waits = [await self._tasks(), await self._tenant()]
             except psycopg.Error as error:
                 log.warning("events cannot be read, and are tried again: %s", error)
-                again = True
+                waits = [FAILED]
+            again = [seconds for seconds in waits if seconds is not None]
             if again:
                 self.dirty.set()
-            await asyncio.sleep(SETTLING if again else 0.01)
+            await asyncio.sleep(min(again, default=TOGETHER))
 
-    async def _tasks(self) -> bool:
+    async def _tasks(self) -> float | None:
+        """Hand out events of watched tasks; returns in how many seconds to look again, None when told to."""
         if not self.seqs:
-            return False
+            return None
         told = await self._reader.of_tasks(self.tenant_id, self.seqs)
         by_task: dict[UUID, list[Told]] = defaultdict(list)
         for each in told:
@@ -132,11 +135,12 @@ class _Channel:
         for watch in self.watches:
             if watch.task_id in by_task:
                 watch.offer(by_task[watch.task_id])
-        return len(told) == PAGE
+        return 0.0 if len(told) == PAGE else None
 
-    async def _tenant(self) -> bool:
+    async def _tenant(self) -> float | None:
+        """The same for the tenant as a whole."""
         if self.place is None:
-            return False
+            return None
         # Asked before the fetch: what is unsettled now may be shown by it, and then the next look finds nothing.
         unsettled = await self._reader.is_unsettled(self.tenant_id)
         told = await self._reader.of_tenant(self.tenant_id, self.place)
@@ -145,7 +149,9 @@ class _Channel:
             for watch in self.watches:
                 if watch.task_id is None:
                     watch.offer(told)
-        return unsettled or len(told) == PAGE
+        if len(told) == PAGE:
+            return 0.0
+        return SETTLING if unsettled else None
 
 
 class Hub:
