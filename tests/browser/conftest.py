@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +12,11 @@ from axe_playwright_python.base import AXE_SCRIPT
 from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
-from pytest_django.live_server_helper import LiveServer
 
 from runtime_app.models import User
+from tests.api.web_process import Web, running_web
+from tests.chromium import find_chromium
+from tests.sandbox_process import SandboxProcess
 from tests.world import World
 
 ARGUMENTS = (
@@ -26,23 +27,13 @@ PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = os.path.dirname(__file__)
-    for item in items:
-        if str(item.path).startswith(here):
-            item.add_marker(pytest.mark.browser)
-
-
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("there is no Chromium on the PATH, so nothing was looked at in a browser")
     # Playwright's loop lives in this thread; Django would take that for asynchronous code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(ARGUMENTS))
             yield browser
             browser.close()
     finally:
@@ -62,7 +53,7 @@ class Window:
         page.on("console", lambda message: self._note(message.type, message.text))
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         page.on("dialog", self._refuse)
-        page.goto(self.url + path, wait_until="networkidle")
+        page.goto(self.url + path)
         return page
 
     def _refuse(self, dialog: Dialog) -> None:
@@ -76,15 +67,15 @@ class Window:
             self.problems.append(f"{kind}: {text}")
 
 
-@pytest.fixture
-def server(world: World, chromium: Browser) -> Iterator[str]:
-    server = LiveServer("127.0.0.1")
-    yield server.url
-    server.stop()
+@pytest.fixture(scope="session")
+def web(django_db_setup: None, sandbox: SandboxProcess) -> Iterator[Web]:
+    """The real web process, with streams, on the test database."""
+    with running_web() as started:
+        yield started
 
 
 @pytest.fixture
-def window(world: World, chromium: Browser, server: str) -> Iterator[Callable[..., Window]]:
+def window(world: World, chromium: Browser, web: Web) -> Iterator[Callable[..., Window]]:
     """`window(person, size, scheme)`: a window in which the person is signed in (nobody when None)."""
     opened: list[Window] = []
 
@@ -97,8 +88,8 @@ def window(world: World, chromium: Browser, server: str) -> Iterator[Callable[..
             client = Client()
             client.force_login(person)
             name = settings.SESSION_COOKIE_NAME
-            context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": server}])
-        opened.append(Window(context, server))
+            context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": web.url}])
+        opened.append(Window(context, web.url))
         return opened[-1]
 
     yield make

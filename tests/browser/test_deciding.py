@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from approvals.models import Decision
 from runtime_app.models import Task
 from tests.browser.conftest import PHONE, Window
 from tests.world import PASSWORD, World
+
+pytestmark = pytest.mark.browser
 
 
 def test_a_refund_from_the_request_to_the_truth(world: World, window: Callable[..., Window]) -> None:

@@ -13,6 +13,8 @@ from runtime_app.models import User
 from tests.browser.conftest import DESK, PHONE, Window, axe
 from tests.world import World
 
+pytestmark = pytest.mark.browser
+
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'>{{ 7*7 }}"
 
 # Of radio buttons that belong together one stands for all in the order of Tab; the arrows walk among them.
@@ -85,7 +87,7 @@ def _overflow(page: Page, width: int) -> list[str]:
     """What reaches over the right edge, when the page can be moved sideways."""
     if page.evaluate("document.documentElement.scrollWidth") <= width:
         return []
-    return page.evaluate(  # type: ignore[no-any-return]
+    return page.evaluate(
         """width => [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > width + 1)
              .slice(0, 5).map(e => e.outerHTML.slice(0, 120))""",
         width,

@@ -80,6 +80,27 @@
     elt.dataset.etag = tag;
     elt.dataset.focus = document.activeElement?.getAttribute("href") ?? "";
   });
+  // A task's page hears of every event as it happens; the stream rests while nobody looks and resumes behind it.
+  const streamed = document.querySelector("[data-stream]");
+  let stream, renewing;
+  const listen = () => {
+    stream?.close();
+    if (document.hidden) return;
+    stream = new EventSource(streamed.dataset.stream);
+    stream.onmessage = () => {
+      clearTimeout(renewing);
+      renewing = setTimeout(() => htmx.trigger(streamed, "renew"), 150);
+    };
+    stream.addEventListener("end", () => stream.close());
+  };
+  if (streamed && window.EventSource) {
+    listen();
+    document.addEventListener("visibilitychange", listen);
+    document.addEventListener("toggle", (event) => {
+      if (!event.target.open && streamed.contains(event.target)) htmx.trigger(streamed, "renew");
+    }, true);
+  }
+
   body.addEventListener("htmx:afterSwap", (event) => {
     const region = event.detail.elt;
     addCopyButtons(region);
