@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import figures, latency, profile, submits, three_steps
+from tests.bench import figures, latency, profile, refunds, submits, three_steps
 from tests.bench.figures import Figure
 from tests.bench.rig import PROJECT, Rig, running_rig
 
@@ -16,6 +16,7 @@ MEASUREMENTS: dict[str, Callable[[Rig, Callable[[str], None]], list[Figure]]] = 
     "w1": three_steps.measure,
     "submit": submits.measure,
     "latency": latency.measure,
+    "refund": refunds.measure,
 }
 
 

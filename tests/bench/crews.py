@@ -82,8 +82,8 @@ class FloorCrew:
 
 
 @contextlib.contextmanager
-def floor() -> Iterator[FloorCrew]:
-    with processes("-m", "tests.bench.floor", piped=True) as started:
+def floor(module: str = "tests.bench.floor") -> Iterator[FloorCrew]:
+    with processes("-m", module, piped=True) as started:
         for process in started:
             heard(process)
         yield FloorCrew(started)

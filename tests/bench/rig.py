@@ -69,6 +69,10 @@ class Rig:
         row = self.tell.execute(query.encode(), params).fetchone()
         return row[0] if row else None
 
+    def last_commit(self) -> Any:
+        """When the last change of a task was committed."""
+        return self.ask("SELECT max(pg_xact_commit_timestamp(xmin)) FROM runtime_app_task")
+
     def database_cpu(self) -> float:
         """CPU seconds of all of PostgreSQL so far, also of backends that have ended."""
         postmaster = psutil.Process(int((self.cluster.postgres.data / "postmaster.pid").read_text().split("\n", 1)[0]))

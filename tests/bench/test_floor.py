@@ -1,18 +1,25 @@
-"""The floor is an honest one: it leaves what the product leaves."""
+"""The floors are honest ones: they leave what the product leaves."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from uuid import uuid4
 
 import psycopg
+import pytest
 from django.db import connection
 
-from runtime_app import chronicle, invariants, rows
+from runtime_app import access, chronicle, invariants, rows, tasks
 from runtime_app.drain import Drain
+from runtime_app.members import issue_key
 from runtime_app.models import Event
-from tests.bench import floor, load
+from tests.bench import floor, floor_births, load
+from tests.bench.floor_births import Asker, Wish
+from tests.bench.floor_refunds import Worker
 from tests.bench.rig import FACTS, empty
+from tests.bench.submits import order
 from tests.world import World
 
 # Ids, instants and what is made from them differ between two runs of the same program.
@@ -23,60 +30,68 @@ OWN = {
 TASKS = 7
 
 
-def left() -> dict[str, list[str]]:
-    """Every row of every table that a task may write, without what is a run's own, in order."""
+@pytest.fixture
+def own(world: World) -> Iterator[floor.Connection]:
+    """A connection of the floor's to the test database."""
+    params = connection.get_connection_params()
+    where = {name: params[name] for name in ("dbname", "user", "password", "host", "port") if params.get(name)}
+    with psycopg.connect(**where, autocommit=True) as opened:
+        yield opened
+
+
+def left(without: set[str] = OWN, *, shape: bool = False) -> dict[str, list[str]]:
+    """Every row of every table that a task may write, in order, or only which of its columns are filled."""
     return {
         table: sorted(
-            json.dumps({name: value for name, value in json.loads(row[0]).items() if name not in OWN}, sort_keys=True)
+            json.dumps({
+                name: value is None if shape else value
+                for name, value in json.loads(row[0]).items() if name not in without
+            }, sort_keys=True)
             for row in rows.run(f"SELECT to_jsonb(t)::text FROM {table} t")
         )
         for table in FACTS
     }
 
 
-def updates(of: psycopg.Connection[Any] | None = None) -> int:
+def updates(of: floor.Connection | None = None) -> int:
     """How many task rows were updated so far, by PostgreSQL's own count."""
     for each in (of, connection.connection):
         if each is not None:
             each.execute("SELECT pg_stat_force_next_flush()")
-    found = rows.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'runtime_app_task'")
-    return int(found[0][0])
+    return int(rows.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'runtime_app_task'")[0][0])
 
 
-def by_the_product(world: World) -> int:
-    load.noop3(world.amber.id, TASKS)
-    before = updates()
-    drain = Drain(lane="default", worker="bench", ports=world.ports(), batch=floor.BATCH, effects=1)
+def drained(world: World) -> None:
+    drain = Drain(lane="default", worker="bench", ports=world.ports(), batch=floor.BATCH, effects=4)
     try:
         assert not drain.run(30.0, lambda: None)
     finally:
         drain.close()
-    return updates() - before
 
 
-def by_the_floor(world: World) -> int:
+def test_the_floor_leaves_the_rows_that_the_product_leaves_and_updates_as_often(
+    world: World, own: floor.Connection
+) -> None:
+    """design/speed.md, w1_vs_floor: the floor is hand-written SQL of our own rows."""
     load.noop3(world.amber.id, TASKS)
     before = updates()
-    params = connection.get_connection_params()
-    where = {name: params[name] for name in ("dbname", "user", "password", "host", "port") if params.get(name)}
-    with psycopg.connect(**where, autocommit=True) as own:
-        assert floor.drain(own, "bench") == TASKS
-        return updates(own) - before
-
-
-def test_the_floor_leaves_the_rows_that_the_product_leaves_and_updates_as_often(world: World) -> None:
-    """design/speed.md, w1_vs_floor: the floor is hand-written SQL of our own rows."""
-    updated = by_the_product(world)
-    ours = left()
+    drained(world)
+    by_the_product, ours = updates() - before, left()
     assert len(ours["runtime_app_event"]) == 6 * TASKS
+
     empty(connection.connection)
-    assert by_the_floor(world) == updated
+    load.noop3(world.amber.id, TASKS)
+    before = updates(own)
+    assert floor.drain(own, "bench") == TASKS
+    assert updates(own) - before == by_the_product
     assert left() == ours
 
 
-def test_the_floor_writes_the_same_hash_chain(world: World) -> None:
-    """design/speed.md, w1_vs_floor: it pays for the chain as we do."""
-    by_the_floor(world)
+def test_the_floor_writes_the_same_hash_chain(world: World, own: floor.Connection) -> None:
+    """design/speed.md, w1_vs_floor: it pays for the chain as we do, from the first event on."""
+    asker = Asker(str(world.amber.id), None, "bench")
+    floor_births.submit(own, asker, [Wish("noop3", uuid4().hex) for _ in range(TASKS)])
+    floor.drain(own, "bench")
     heads: dict[object, bytes] = {}
     for event in Event.objects.order_by("task_id", "seq"):
         heads[event.task_id] = chronicle.link(
@@ -86,3 +101,56 @@ def test_the_floor_writes_the_same_hash_chain(world: World) -> None:
         assert bytes(event.chain) == heads[event.task_id], f"event {event.seq}"
     assert len(heads) == TASKS
     assert not invariants.check()
+
+
+def test_a_submit_by_hand_leaves_the_rows_that_the_service_call_leaves(world: World, own: floor.Connection) -> None:
+    """design/speed.md, submit: one hand-written insert of the same rows."""
+    actor, ref = access.actor(world.account), order()
+    without = OWN | {"request_sha256"}  # a digest of the checked request; the floor checks nothing
+    tasks.create(
+        world.account, world.amber, tasks.Request("refund", ref, amount_minor=1000, currency="USD"), request_key="k-1"
+    )
+    ours = left(without)
+    empty(connection.connection)
+    floor_births.submit(
+        own, Asker(str(world.amber.id), str(world.account.id), actor), [Wish("refund", "k-1", ref, 1000, "USD")]
+    )
+    assert left(without) == ours
+
+
+def test_a_refund_by_hand_leaves_rows_of_the_same_shape_as_the_product_leaves(
+    world: World, own: floor.Connection
+) -> None:
+    """design/speed.md, refund_vs_floor: the same calls and the same rows."""
+    tenant = load.tenant()
+    account, _ = issue_key(tenant, "bench")
+
+    def made() -> Sequence[str]:
+        return [world.order(10_000, tenant=tenant) for _ in range(3)]
+
+    def refunded(by: Callable[[], Any]) -> tuple[dict[str, list[str]], list[tuple[Any, ...]], list[str]]:
+        orders = made()
+        load.refunds(account, tenant, orders)
+        by()
+        assert all(len(world.effects(ref)) == 1 for ref in orders)
+        calls = sorted(f"{r['method']} {r['path'].split('/')[1]}" for ref in orders for r in asked(world, ref))
+        said = rows.run(
+            "SELECT e.seq, e.type, (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(p.data) AS k)"
+            " FROM runtime_app_event e LEFT JOIN runtime_app_eventpayload p USING (task_id, seq) ORDER BY 1, 2, 3"
+        )
+        money = rows.run("SELECT captured_minor, reserved_minor, refunded_minor FROM runtime_app_balance")
+        return left(set(), shape=True), [*said, *money], calls
+
+    ours = refunded(lambda: drained(world))
+    assert len(ours[2]) == 3 * 3
+    empty(connection.connection)
+    worker = Worker(own, world.sandbox.url, "bench")
+    try:
+        assert refunded(worker.drain) == ours
+    finally:
+        worker.close()
+
+
+def asked(world: World, ref: str) -> list[dict[str, Any]]:
+    """What was asked of the order system and the provider about this order and its payment."""
+    return [r for r in world.sandbox.requests() if ref in json.dumps(r)]

@@ -20,7 +20,7 @@ def drive(rig: Rig, tasks: int, workers: Iterable[int], go: Callable[[], None]) 
     return rig.measured(
         tasks, workers, go,
         lambda: rig.ask("SELECT NOT EXISTS (SELECT 1 FROM runtime_app_task WHERE due_at IS NOT NULL)"),
-        lambda: rig.ask("SELECT max(pg_xact_commit_timestamp(xmin)) FROM runtime_app_task"),
+        rig.last_commit,
     )
 
 
