@@ -18,7 +18,8 @@ Revision = Annotated[int, Field(ge=1, lt=2**31, description="The task's revision
 
 def _absent(description: str = "") -> Any:
     """May be left out, and is then not given; null is not a way to say so and is refused."""
-    return Field(default=None, description=description)
+    # Pydantic would print null as the default, which is the one value that may not be sent.
+    return Field(default=None, description=description, json_schema_extra=lambda schema: schema.pop("default", None))
 
 
 class Body(Schema):
@@ -26,6 +27,14 @@ class Body(Schema):
 
 
 class TaskBody(Body):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "workflow": "refund", "order_ref": "ORD-1001", "amount_minor": 1250, "currency": "EUR",
+                "reason": "Arrived broken", "on_behalf_of": "rita",
+            }
+        }
+    )
     workflow: str = Field(description="Which workflow; `refund`.")
     order_ref: str = Field(description="The order, as the order system names it.")
     payment_ref: str = _absent("The payment of that order; needed when it has several.")

@@ -64,6 +64,7 @@ def test_bodies_are_closed_and_amounts_have_their_range(document: dict[str, Any]
         assert schemas[name]["additionalProperties"] is False
     amount = schemas["TaskBody"]["properties"]["amount_minor"]
     assert (amount["type"], amount["minimum"], amount["maximum"]) == ("integer", 1, 10**15)
+    assert "default" not in amount, "null is the one value that may not be sent"
     assert schemas["TaskBody"]["required"] == ["workflow", "order_ref"]
 
 
