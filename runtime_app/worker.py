@@ -19,6 +19,8 @@ from runtime_app import jobs
 class LaneWorker(SimpleWorker):
     """Runs wake jobs one after another in this process; a drain inside one runs many tasks beside each other."""
 
+    max_connection_wait_time = 1.0  # RQ would wait up to a minute after Redis is back
+
     def perform_job(self, job: Job, queue: Queue, *args: Any, **kwargs: Any) -> bool:
         close_old_connections()
         try:

@@ -29,12 +29,13 @@ def warm_up() -> None:
     assert rq and stripe and runtime_app.worker and jobs.ports()
 
 
-def found(threshold: int = 0) -> None:
-    """Make Amber: Rita asks, Ada approves, Olga operates."""
+def found(*, threshold: int = 0) -> str:
+    """Make Amber: Rita asks, Ada approves, Olga operates. Tells the key of an application."""
     RuntimeClock.objects.get_or_create(id=1)
     amber = members.found_tenant("amber", "Amber Traders", approval_threshold_minor=threshold)
     for name, role in (("rita", "requester"), ("ada", "approver"), ("olga", "operator")):
         members.add_person(amber, name, None, [role])
+    return members.issue_key(amber, "shop")[1]
 
 
 def story(
@@ -134,10 +135,16 @@ def cancel(*, key: str) -> str:
     return task.status
 
 
-def check() -> list[str]:
+def check(*, control_url: str) -> list[str]:
+    """Every invariant that is broken, our rows held against the sandbox's ledger."""
+    import requests
+
     from runtime_app import invariants
 
-    return list(map(str, invariants.check()))
+    def told(what: str) -> Any:
+        return requests.get(f"{control_url}/_sandbox/{what}", timeout=60).json()[what]
+
+    return [str(violation) for violation in invariants.check(told("refunds"), requests=told("requests"))]
 
 
 def rq_worker(*, timeout: int) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from runtime_app.trial.cluster import running_cluster
+from runtime_app.trial.cluster import Cluster, running_cluster
 from tests.reliability.room import Rooms, running_room
 
 _lines: list[str] = []
@@ -32,10 +34,31 @@ def print_line() -> Callable[[str], None]:
 
 
 @pytest.fixture(scope="session")
-def rooms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL and a Redis for all rooms, which nobody restarts."""
+    with running_cluster() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def rooms(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
     """Two rooms beside each other, each with a database, a sandbox and workers of its own."""
-    folder = tmp_path_factory.mktemp("rooms")
-    with running_cluster() as cluster, running_room(cluster, folder, 1) as one, running_room(cluster, folder, 2) as two:
+    with _two_rooms(cluster, tmp_path_factory.mktemp("rooms"), 1) as both:
+        yield both
+        for room in both.all:
+            room.check()
+
+
+@pytest.fixture(scope="module")
+def rooms_to_spoil(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
+    """Two rooms in which things may end wrong."""
+    with _two_rooms(cluster, tmp_path_factory.mktemp("spoiled"), 3) as both:
+        yield both
+
+
+@contextlib.contextmanager
+def _two_rooms(cluster: Cluster, folder: Path, number: int) -> Iterator[Rooms]:
+    with running_room(cluster, folder, number) as one, running_room(cluster, folder, number + 1) as two:
         both = Rooms([one, two])
         yield both
         both.close()

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -41,16 +41,29 @@ class Room:
     sandbox: SandboxProcess
     nursery: Nursery
     db: psycopg.Connection[Any]
+    key: str  # of an application that may ask in Amber
+    environment: Mapping[str, str]  # for further processes of the product
     _numbers: Iterator[int] = field(default_factory=count)
 
     def new_name(self) -> str:
         return f"{self.folder.name}-{next(self._numbers)}"
 
+    def check(self) -> None:
+        """Hold every invariant against all that happened in this room."""
+        broken = self.nursery.do("check", control_url=self.sandbox.control_url)
+        assert not broken, broken
+
     def move_clock(self, seconds: float) -> None:
         self.db.execute("UPDATE runtime_clock SET advanced = advanced + make_interval(secs => %s)", [seconds])
 
     def ask(self, query: str, *params: object) -> list[tuple[Any, ...]]:
-        return self.db.execute(query.encode(), params).fetchall()
+        """The rows; asked over a new connection when the old one was lost with its server."""
+        try:
+            return self.db.execute(query.encode(), params).fetchall()
+        except psycopg.OperationalError:
+            self.db.close()
+            self.db = psycopg.connect(self.database_url, autocommit=True)
+            return self.db.execute(query.encode(), params).fetchall()
 
 
 def environment(database_url: str, redis_url: str, sandbox: SandboxProcess, **timing: object) -> dict[str, str]:
@@ -81,21 +94,26 @@ def new_database(cluster: Cluster, name: str) -> str:
 
 
 @contextlib.contextmanager
-def running_room(cluster: Cluster, folder: Path, number: int, **timing: object) -> Iterator[Room]:
+def running_room(
+    cluster: Cluster, folder: Path, number: int, *, threshold: int = 0, **timing: object
+) -> Iterator[Room]:
     """A room on this cluster, founded; its processes end with the context."""
     name = f"{folder.name}-{number}"
     place = folder / name
     place.mkdir(parents=True)
     database_url = new_database(cluster, name.replace("-", "_"))
     redis_url = cluster.redis_url.replace("db=0", f"db={number}")
-    with running_sandbox(place) as sandbox, psycopg.connect(database_url, autocommit=True) as db:
+    with running_sandbox(place) as sandbox:
         around = environment(database_url, redis_url, sandbox, **timing) | {"NURSERY_FOLDER": str(place)}
         nursery = Nursery(place, around)
+        db = psycopg.connect(database_url, autocommit=True)
+        room = Room(place, database_url, redis_url, sandbox, nursery, db, "", around)
         try:
-            nursery.do("found")
-            yield Room(place, database_url, redis_url, sandbox, nursery, db)
+            room.key = nursery.do("found", threshold=threshold)
+            yield room
         finally:
             nursery.close()
+            room.db.close()
 
 
 class Rooms:

@@ -35,18 +35,18 @@ def caught(print_line: Callable[[str], None]) -> Iterator[set[str]]:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_wrong_protocol_turns_a_matrix_red(mutant: str, rooms: Rooms, caught: set[str]) -> None:
+def test_a_wrong_protocol_turns_a_matrix_red(mutant: str, rooms_to_spoil: Rooms, caught: set[str]) -> None:
     """R6: each wrong variant pays twice, loses something or writes what it may not, and the oracle says so."""
     how, name, where = SHOWN[mutant]
     mode = BY_NAME[name]
-    points = [p for p in discover(rooms.all[0], mode) if p.name in where]
+    points = [p for p in discover(rooms_to_spoil.all[0], mode) if p.name in where]
     random.Random(f"{SEED} {mutant}").shuffle(points)
 
     def cell(room: Room, point: Point) -> bool:
         return bool(_interrupted(room, mode, point, how, mutant))
 
     for begin in range(0, min(len(points), CELLS_MOST), 2):
-        if any(rooms.each(cell, points[begin : begin + 2])):
+        if any(rooms_to_spoil.each(cell, points[begin : begin + 2])):
             caught.add(mutant)
             return
     pytest.fail(f"{mutant} went unnoticed in {len(points)} cells")
