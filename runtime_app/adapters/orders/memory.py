@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from runtime_app.adapters.orders.types import (
     OrderMissing,
     OrderPayment,
+    OrderRefund,
     OrderSnapshot,
     OrderUnavailable,
 )
@@ -59,7 +60,10 @@ class MemoryOrders:
         if known is None:
             return OrderMissing()
         payments = tuple(
-            replace(payment, refunds=self._ledger.known_to_orders(payment.payment_ref)) for payment in known.payments
+            replace(payment, refunds=tuple(
+                OrderRefund(r.amount.minor, r.operation_ref) for r in self._ledger.refunds_of(payment.payment_ref)
+            ))
+            for payment in known.payments
         )
         changes = sum(self._ledger.changes_of(payment.payment_ref) for payment in payments)
         return replace(known, payments=payments, version=known.version + changes, as_of=datetime.now(UTC))

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
-from runtime_app.adapters.orders.types import OrderRefund
 from runtime_app.adapters.payments.types import (
     Absent,
     Capabilities,
@@ -89,9 +88,6 @@ class MemoryPayments:
                 if refund.ref == refund_ref:
                     self._refunds[at] = replace(refund, status=status)
                     self._changes[refund.payment_ref] = self._changes.get(refund.payment_ref, 0) + 1
-
-    def known_to_orders(self, payment_ref: str) -> tuple[OrderRefund, ...]:
-        return tuple(OrderRefund(r.amount.minor, r.operation_ref) for r in self.refunds_of(payment_ref))
 
     def changes_of(self, payment_ref: str) -> int:
         return self._changes.get(payment_ref, 0)
