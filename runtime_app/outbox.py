@@ -65,6 +65,7 @@ def claim(*, limit: int, seconds: float) -> list[Due]:
             [seconds, limit],
         )
         point("outbox.claim.commit")
+    point("outbox.claim.committed")
     return [Due(r[0], r[1], r[2], r[3], json.loads(r[4]), r[5]) for r in found]
 
 
