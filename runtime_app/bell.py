@@ -10,6 +10,7 @@ from django.db import transaction
 from redis import Redis
 from rq import Queue
 from rq.serializers import JSONSerializer
+from rq.timeouts import JobTimeoutException
 
 from runtime_app.points import point
 
@@ -31,6 +32,8 @@ def ring(lane: str = "default") -> bool:
         queue = Queue(lane, connection=redis(), serializer=JSONSerializer)
         if queue.count < _ENOUGH:
             queue.enqueue_call(ADVANCE, kwargs={"lane": lane}, timeout=300, result_ttl=0, failure_ttl=3600)
+    except JobTimeoutException:
+        raise  # the time of the job that rings is over; nothing is wrong with Redis
     except Exception as error:  # whatever is wrong with Redis, the work is safe in PostgreSQL
         log.warning("ring not taken: %s", error)
         return False

@@ -152,6 +152,8 @@ class Drain:
         ports = replace(self.ports, deadline=Deadline(hand.lease_until), sender_holds=partial(self._sender_holds, hand))
         try:
             transition = run(hand.facts, ports)
+        except JobTimeoutException:
+            raise  # the job's time is over, which is no failure of this task
         except Exception as error:  # one task that raises does not fail its batch
             log.exception("%s of task %s raised", name, hand.task.id)
             transition = self._raised(hand, error, effect)
@@ -286,15 +288,17 @@ class Drain:
         """The run ends in the middle (a time limit, a lost database). Threads finish their calls and keep their locks
         until then; every task is found again when its lease ends, one that may have been sent as unknown."""
         log.warning("cut off by %s with %d tasks in hand", type(error).__name__, len(self.hands))
-        if isinstance(error, JobTimeoutException):
-            self._say_cut_off()
-        for future, hand in self.running.items():
-            future.add_done_callback(lambda _, hand=hand: self._give_back(hand))  # type: ignore[misc]
-        running = set(map(id, self.running.values()))
-        for hand in self.hands.values():
-            if id(hand) not in running:
-                self._give_back(hand)
-        self.hands, self.running = {}, {}
+        try:
+            if isinstance(error, JobTimeoutException):
+                self._say_cut_off()
+        finally:
+            for future, hand in self.running.items():
+                future.add_done_callback(lambda _, hand=hand: self._give_back(hand))  # type: ignore[misc]
+            running = set(map(id, self.running.values()))
+            for hand in self.hands.values():
+                if id(hand) not in running:
+                    self._give_back(hand)
+            self.hands, self.running = {}, {}
 
     def _say_cut_off(self) -> None:
         """Nobody will record the answers of the calls in flight: their tasks are in doubt from now on."""

@@ -28,11 +28,15 @@ class SenderLocks:
         self._held: set[UUID] = set()
 
     def take(self, operation_id: UUID) -> bool:
-        """Try to take the lock; False when another process holds it, or this one already does."""
+        """Try to take the lock; False when another process holds it, this one already does, or nobody can tell."""
         with self._mutex:
             if operation_id in self._held:  # session locks are re-entrant, so PostgreSQL would say yes
                 return False
-            row = self._open().execute(f"SELECT pg_try_advisory_lock({_KEY})", [str(operation_id)]).fetchone()
+            try:
+                row = self._open().execute(f"SELECT pg_try_advisory_lock({_KEY})", [str(operation_id)]).fetchone()
+            except psycopg.Error:  # the database is away, and with it every lock of this process
+                self._forget()
+                return False
             if row is not None and row[0] is True:
                 self._held.add(operation_id)
                 return True

@@ -147,8 +147,9 @@ def check(*, control_url: str) -> list[str]:
     return [str(violation) for violation in invariants.check(told("refunds"), requests=told("requests"))]
 
 
-def rq_worker(*, timeout: int) -> dict[str, Any]:
-    """One wake job with this time limit through the real worker class; what RQ made of it."""
+def rq_worker(*, timeout: int, passing: str) -> dict[str, Any]:
+    """One wake job with this time limit through the real worker class: what RQ made of it, and how often it passed
+    the point `passing`."""
     from rq.job import Job
 
     from runtime_app import bell, worker
@@ -161,4 +162,5 @@ def rq_worker(*, timeout: int) -> dict[str, Any]:
     connection.close()
     found = Job.fetch(job.id, connection=lane.connection, serializer=lane.serializer)
     result = found.latest_result()
-    return {"job": str(found.get_status()), "why": (result.exc_string or "") if result else ""}
+    why = (result.exc_string or "") if result else ""
+    return {"job": found.get_status().value, "why": why, "passed": points.passed(passing)}

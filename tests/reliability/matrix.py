@@ -133,6 +133,23 @@ def pause(room: Room, mode: Mode, point: Point, *, cancel: bool, mutants: tuple[
     return seen
 
 
+def limit(room: Room, mode: Mode, point: Point) -> Seen:
+    """Let the time limit of a wake job strike at its point, in the real worker class, and let another worker finish."""
+    asked = ask(room)
+    mode.arm(room, asked)
+    seen = Seen(f"{mode}, time limit at {point}")
+    tell_story(room, asked, mode, passes=1)
+    end = finish(room, room.nursery.start("rq_worker", point=f"{point}:SIGALRM", timeout=300, passing=point.name))
+    if end.how != "done":
+        seen.wrong.append(f"the worker was {end.how}: {end.log}")
+    elif end.told["passed"] >= point.nth:
+        seen.reached = 1
+        if end.told["job"] != "failed" or "maximum timeout" not in end.told["why"]:
+            seen.wrong.append(f"the job is {end.told['job']} although its time was over: {end.log}")
+    settle(room, asked, mode, tell_story(room, asked, mode), seen)
+    return seen
+
+
 def stale_writes(room: Room, asked: Asked, pid: int) -> list[str]:
     """What the woken worker said of a task that somebody else had taken over, under the lease it had lost."""
     sleeper = f"%:{pid}"

@@ -9,9 +9,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from runtime_app import access, rows
+from runtime_app import access, ids, rows
 from runtime_app.leases import Claimed
 from runtime_app.states import OperationState, Status
+
+EFFECT = "refund"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,15 @@ class RefundFacts:
     ours: frozenset[str] = frozenset()  # ids of our operations on the order
     operation: OperationFacts | None = None
     approval: ApprovalFacts | None = None
+
+    @property
+    def operation_id(self) -> UUID:
+        """The id of the operation that this request makes, whether it is stored already or not."""
+        task = self.task
+        return ids.operation_id(
+            tenant=self.tenant.slug, workflow=task.workflow, request_key=task.request_key, effect=EFFECT,
+            ordinal=task.ordinal,
+        )
 
 
 def load(tasks: Sequence[Claimed]) -> Mapping[UUID, RefundFacts]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from approvals.requests import AskApproval, CloseApprovals
-from runtime_app import ids
 from runtime_app.chronicle import Say
 from runtime_app.currencies import EXPONENTS
 from runtime_app.ids import new_id
@@ -17,13 +16,11 @@ from runtime_app.money import Money
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.states import Parked, Status
 from runtime_app.transitions import NEVER, NOW, After, Transition
-from runtime_app.workflows.refund.facts import RefundFacts
+from runtime_app.workflows.refund.facts import EFFECT, RefundFacts
 from runtime_app.workflows.refund.material import differences, fingerprint
 from runtime_app.workflows.refund.order import CannotRefund, Judged, Missing, NotNow, judge
 from runtime_app.workflows.refund.submit import send
 from runtime_app.workflows.types import Ports
-
-EFFECT = "refund"
 
 
 def on_queued(facts: RefundFacts, ports: Ports) -> Transition:
@@ -146,10 +143,7 @@ def still_right(facts: RefundFacts, ports: Ports) -> bool:
 def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
     task, balance = facts.task, judged.balance
     amount = Money(_amount(facts), balance.currency)
-    operation_id = ids.operation_id(
-        tenant=facts.tenant.slug, workflow=task.workflow, request_key=task.request_key, effect=EFFECT,
-        ordinal=task.ordinal,
-    )
+    operation_id = facts.operation_id
     frozen = ports.payments.freeze(
         operation_id=operation_id, payment_ref=balance.payment_ref, amount=amount, reason=task.reason
     )

@@ -188,12 +188,12 @@ def _unknown(sent: Sent, why: str, *, case: str | None = None, burned: bool = Fa
 
 def on_executing(facts: RefundFacts, ports: Ports) -> Transition:
     """Claimed while executing: whoever committed the intent did not record an outcome. It may have been sent."""
-    operation = facts.operation
-    assert operation is not None  # a refund enters executing only with its operation
+    # Derived: the facts may have been read before this very worker handed the operation over.
+    id, resends = facts.operation_id, facts.operation.resends if facts.operation else 0
     why = "the worker stopped after the request was handed over"
     return Transition(
         to=Status.RECONCILING,
-        events=(Say("operation.unknown", {"operation": str(operation.id), "why": why}),),
-        parts=(LearnOperation(operation.id, OperationState.UNKNOWN, NOW, resends=operation.resends, note=why),),
+        events=(Say("operation.unknown", {"operation": str(id), "why": why}),),
+        parts=(LearnOperation(id, OperationState.UNKNOWN, NOW, resends=resends, note=why),),
         due=NOW,
     )
