@@ -26,19 +26,18 @@ demo: ready  ## One refund from request to truth, in a throw-away trial
 test: ready-dev  ## The whole suite
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: ready-dev lint types imports migrations  ## Everything that CI runs
-	@$(BIN)/python -m pytest $(ARGS)
+check: lint types imports migrations test  ## Everything that CI runs
 
-lint:
+lint: ready-dev
 	@$(BIN)/ruff check .
 
-types:
+types: ready-dev
 	@$(BIN)/mypy manage.py config runtime_app approvals tests
 
-imports:
-	@if grep -q importlinter pyproject.toml; then $(BIN)/lint-imports --no-cache; fi
+imports: ready-dev
+	@$(BIN)/lint-imports --no-cache
 
-migrations:
+migrations: ready-dev
 	@$(WITHOUT_SERVERS) $(BIN)/python -m runtime_app.trial.cluster -- \
 		$(BIN)/python -W error manage.py makemigrations --check --dry-run
 
