@@ -83,6 +83,7 @@ DATABASES["default"] |= {
     "CONN_HEALTH_CHECKS": True,
 }
 if DB_POOL:
+    DATABASES["default"] |= {"ENGINE": "runtime_app.api.pooled", "CONN_HEALTH_CHECKS": False}  # it tests by itself
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
         "min_size": 2, "max_size": max(2, DB_POOL), "timeout": 3, "reconnect_timeout": 5,
     }

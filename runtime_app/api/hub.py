@@ -185,6 +185,14 @@ class Hub:
                 channel.task.cancel()
                 self._channels.pop(watch.tenant_id, None)
 
+    async def close(self) -> None:
+        """Stop listening and give the connections back, for a loop that ends before its process does."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._running.clear()
+        await self.reader.close()
+
     async def _listen(self) -> None:
         while True:
             try:

@@ -65,11 +65,14 @@ class Reader:
     def __init__(self) -> None:
         self._pool = AsyncConnectionPool(
             kwargs=parameters() | {"autocommit": True}, min_size=1, max_size=4, timeout=3, reconnect_timeout=5,
-            check=AsyncConnectionPool.check_connection, name="streams", open=False,
+            name="streams", open=False,
         )
 
     async def open(self) -> None:
         await self._pool.open()
+
+    async def close(self) -> None:
+        await self._pool.close()
 
     async def of_tenant(self, tenant_id: UUID, after: Place) -> list[Told]:
         """The next page of the tenant's events, only such that nothing can appear before them any more.
@@ -93,6 +96,13 @@ class Reader:
         return Place(int(rows[0][0]), START.task_id, 0)
 
     async def _rows(self, query: str, params: list[Any]) -> list[TupleRow]:
+        try:
+            return await self._asked(query, params)
+        except psycopg.OperationalError:
+            await self._pool.drain()  # PostgreSQL was away, so those that lie there are as dead as this one
+            return await self._asked(query, params)
+
+    async def _asked(self, query: str, params: list[Any]) -> list[TupleRow]:
         async with self._pool.connection() as connection:
             return await (await connection.execute(query.encode(), params, prepare=True)).fetchall()
 

@@ -18,8 +18,12 @@ Revision = Annotated[int, Field(ge=1, lt=2**31, description="The task's revision
 
 def _absent(description: str = "") -> Any:
     """May be left out, and is then not given; null is not a way to say so and is refused."""
+    return Field(default=None, description=description, json_schema_extra=_without_default)
+
+
+def _without_default(schema: dict[str, Any]) -> None:
     # Pydantic would print null as the default, which is the one value that may not be sent.
-    return Field(default=None, description=description, json_schema_extra=lambda schema: schema.pop("default", None))
+    schema.pop("default", None)
 
 
 class Body(Schema):

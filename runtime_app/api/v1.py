@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from csp.decorators import csp_update
@@ -16,6 +17,7 @@ from runtime_app.api import events, parts, problems, tasks, words
 from runtime_app.api.bodies import StrictParser
 from runtime_app.errors import FieldErrors, RuntimeAppError
 
+log = logging.getLogger(__name__)
 DESCRIPTION = """\
 Ask for tasks that wait for people and move money, and read what became of them. Every call carries the key of a
 service account, which is bound to one tenant; unknown ids and those of other tenants get the same answer. Amounts are
@@ -84,4 +86,5 @@ def _not_found(request: HttpRequest, error: Http404) -> HttpResponse:
 @api.exception_handler(OperationalError)
 @api.exception_handler(InterfaceError)
 def _unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
+    log.warning("%s %s was not available: %s", request.method, request.path, error)
     return problems.plain(503)
