@@ -7,7 +7,6 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-import requests
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from runtime_app.members import account_of_key, add_person, found_tenant, issue_key
@@ -15,7 +14,7 @@ from runtime_app.models import RuntimeClock, ServiceAccount, Tenant, User
 from runtime_app.trial import cast
 from runtime_app.trial.failure import TrialFailure
 from runtime_app.trial.places import read_json, write_private
-from runtime_app.trial.visitor import make_order
+from runtime_app.trial.visitor import Provider
 
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that is mistaken for something else when read aloud
 
@@ -96,7 +95,7 @@ def _api_key(tenant: Tenant, keys: Keys) -> str:
 
 def _orders(sandbox_url: str) -> list[dict[str, Any]]:
     listed = list(cast.orders())
-    with requests.Session() as session:
-        for order in listed:
-            make_order(session, sandbox_url, order)
+    provider = Provider(sandbox_url)
+    for order in listed:
+        provider.make_order(order)
     return listed

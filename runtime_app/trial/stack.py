@@ -27,6 +27,7 @@ from runtime_app.trial.programs import SERVERS, WORK, WORKERS, Addresses, stack_
 from runtime_app.trial.redis_server import RedisServer
 from runtime_app.trial.story import tell
 from runtime_app.trial.supervision import Supervisor, configuration
+from runtime_app.trial.visitor import local_session
 from runtime_app.trial.waiting import wait_for
 
 READY_SECONDS = 90.0  # a loaded machine of two cores imports Django four times at once
@@ -213,7 +214,8 @@ class Stack:
     def _wait_for_http(self, name: str, url: str) -> None:
         def answers() -> bool:
             try:
-                return requests.get(url, timeout=5).status_code == 200
+                with local_session() as session:
+                    return session.get(url, timeout=5).status_code == 200
             except requests.RequestException:
                 return False
 

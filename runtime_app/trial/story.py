@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import requests
-
-from runtime_app.trial.visitor import Application, Person, Provider, make_order, one_of, tenant_of
+from runtime_app.trial.visitor import Application, Person, Provider, one_of, tenant_of
 
 TENANT = "amber"
 # Orders of the story's own, so that those in trial.json are untouched.
-ORDERS = tuple(
+ORDERS: tuple[dict[str, Any], ...] = tuple(
     {
         "tenant": TENANT,
         "order_ref": f"AMBER-STORY-{number}",
@@ -36,25 +34,24 @@ def tell(contract: dict[str, Any]) -> None:
     requester = one_of(contract, TENANT, "requester")["username"]
     lost, approved, waiting, asking = ORDERS
     provider = Provider(contract["sandbox_url"])
-    with requests.Session() as session:
-        for order in ORDERS:
-            make_order(session, contract["sandbox_url"], order)
-    if not provider.refunds(str(lost["payment_ref"])):
-        provider.lose_next_answer(str(lost["payment_ref"]))
+    for order in ORDERS:
+        provider.make_order(order)
+    if not provider.refunds(lost["payment_ref"]):
+        provider.lose_next_answer(lost["payment_ref"])
     lost_task = application.ask_for_refund(
-        "story-answer-lost", str(lost["order_ref"]), amount_minor=threshold // 2, currency="EUR",
+        "story-answer-lost", lost["order_ref"], amount_minor=threshold // 2, currency="EUR",
         reason="Arrived late", on_behalf_of=requester,
     )
     approved_task = application.ask_for_refund(
-        "story-approved", str(approved["order_ref"]), amount_minor=threshold + 2500, currency="EUR",
+        "story-approved", approved["order_ref"], amount_minor=threshold + 2500, currency="EUR",
         reason="Returned unopened", on_behalf_of=requester,
     )
     waiting_task = application.ask_for_refund(
-        "story-waiting", str(waiting["order_ref"]), amount_minor=threshold + 4100, currency="EUR",
+        "story-waiting", waiting["order_ref"], amount_minor=threshold + 4100, currency="EUR",
         reason="Damaged in transit", on_behalf_of=requester,
     )
     asking_task = application.ask_for_refund(
-        "story-amount-missing", str(asking["order_ref"]), reason="One item of three came back", on_behalf_of=requester
+        "story-amount-missing", asking["order_ref"], reason="One item of three came back", on_behalf_of=requester
     )
     if application.wait(approved_task["id"], "waiting_approval", "completed")["status"] == "waiting_approval":
         approver = one_of(contract, TENANT, "approver")
