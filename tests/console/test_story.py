@@ -56,8 +56,8 @@ def test_every_state_says_what_happens_next(world: World) -> None:
 
 @pytest.mark.parametrize(
     "seconds, said",
-    [(-5, "0 s"), (0, "0 s"), (0.25, "250 ms"), (59.9, "59 s"), (60, "1 min"), (3599, "59 min 59 s"), (7260, "2 h 1 min"),
-     (187_200, "2 d 4 h"), (86_400 * 400, "400 d")],
+    [(-5, "0 s"), (0, "0 s"), (0.25, "250 ms"), (59.9, "59 s"), (60, "1 min"), (3599, "59 min 59 s"),
+     (7260, "2 h 1 min"), (187_200, "2 d 4 h"), (86_400 * 400, "400 d")],
 )  # fmt: skip
 def test_a_duration_is_two_units_and_never_negative(seconds: float, said: str) -> None:
     """Lesson: two clocks may disagree, and no page says so with a minus."""
@@ -106,7 +106,8 @@ def test_a_wait_is_shown_as_a_gap_and_counted_as_time_outside(world: World, visi
 @pytest.mark.parametrize(
     "minor, currency, said",
     [(4821, "EUR", "48.21 EUR"), (123456789, "USD", "1,234,567.89 USD"), (500, "JPY", "500 JPY"),
-     (1250, "KWD", "1.250 KWD"), (1234567, "HUF", "12,345.67 HUF"), (1, "IQD", "0.001 IQD"), (10**15, "USD", "10,000,000,000,000.00 USD")],
+     (1250, "KWD", "1.250 KWD"), (1234567, "HUF", "12,345.67 HUF"), (1, "IQD", "0.001 IQD"),
+     (10**15, "USD", "10,000,000,000,000.00 USD")],
 )  # fmt: skip
 def test_money_is_shown_exactly_with_its_code(minor: int, currency: str, said: str) -> None:
     """C41, console rule 9: never rounded, the currency's own decimals."""
