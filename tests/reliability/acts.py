@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import close_old_connections, connection
 
 from approvals import decisions
@@ -27,6 +29,7 @@ def warm_up() -> None:
     import runtime_app.worker
 
     assert rq and stripe and runtime_app.worker and jobs.ports()
+    gc.freeze()  # so that a child's first collection does not copy every page it was forked with
 
 
 def found(*, threshold: int = 0) -> str:
@@ -68,10 +71,27 @@ def story(
     return _told(task, passes, raised)
 
 
-def work(*, passes: int = 1) -> None:
-    """Work on whatever is due, as so many wake jobs would."""
-    for _ in range(passes):
-        _as_a_job()
+def ask_for(*, orders: list[str], amount: int) -> None:
+    """Ask for one refund of each order, as Rita would."""
+    rita, amber = User.objects.get(username="rita"), Tenant.objects.get(slug="amber")
+    for order in orders:
+        request = Request("refund", order, amount_minor=amount, currency="USD")
+        tasks.create(rita, amber, request, request_key=order)
+
+
+def work() -> None:
+    """One wake job."""
+    _as_a_job()
+
+
+def approve(*, key: str, redis: str = "") -> str:
+    """Ada approves the task of this request key, with Redis at that address; its status afterwards."""
+    if redis:
+        settings.REDIS_URL = redis
+    task = Task.objects.get(request_key=key)
+    _approve(task, f"the-form-for-{key}")
+    task.refresh_from_db()
+    return task.status
 
 
 def _as_a_job() -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime_app.trial.cluster import Cluster, running_cluster
-from tests.reliability.room import Rooms, running_room
+from tests.reliability.room import QUICK, Room, Rooms, running_room
 
 _lines: list[str] = []
 
@@ -54,6 +54,14 @@ def rooms_to_spoil(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -
     """Two rooms in which things may end wrong."""
     with _two_rooms(cluster, tmp_path_factory.mktemp("spoiled"), 3) as both:
         yield both
+
+
+@pytest.fixture
+def quick_room(cluster: Cluster, tmp_path: Path) -> Iterator[Room]:
+    """A room for real workers on the real clock, everything in it held against the invariants at the end."""
+    with running_room(cluster, tmp_path, 5, threshold=5000, **QUICK) as room:
+        yield room
+        room.check()
 
 
 @contextlib.contextmanager

@@ -16,16 +16,11 @@ import redis
 from runtime_app.trial.cluster import Cluster, running_cluster
 from tests import worker_process
 from tests.reliability.matrix import DRILL
-from tests.reliability.room import Room, running_room
+from tests.reliability.room import QUICK, Room, running_room
 from tests.worker_process import Crew, Program, wait_for
 
 TASKS = 240 if DRILL else 60
 AWAY = 60.0 if DRILL else 8.0  # seconds without Redis, or without PostgreSQL
-TIMING: dict[str, object] = {
-    "lease": 6.0, "connect_timeout": 0.5, "read_timeout": 2.0, "send_margin": 0.3, "clock_poll": 0.5,
-    "drain_budget": 3.0, "retry_first": 0.2, "retry_most": 1.0, "reconcile_after": [0.3, 0.5, 1],
-    "reconcile_every": 1.0, "absent_age": 1.0, "absent_count": 2, "max_in_flight": 3.0,
-}
 
 
 @dataclass
@@ -48,7 +43,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("outages")
     with (
         running_cluster() as cluster,
-        running_room(cluster, folder, 0, threshold=5000, **TIMING) as room,
+        running_room(cluster, folder, 0, threshold=5000, **QUICK) as room,
         worker_process.web(room.environment, folder / "web.log") as (web, url),
     ):
         crew = Crew(
