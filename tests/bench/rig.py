@@ -14,11 +14,8 @@ from typing import Any
 
 import psutil
 import psycopg
-from redis import Redis
 
 from runtime_app.trial.cluster import Cluster, running_cluster
-from runtime_app.trial.processes import free_port
-from runtime_app.trial.redis_server import RedisServer
 
 PROJECT = Path(__file__).resolve().parents[2]
 # The server's defaults but for room: no checkpoint falls into one side's time and not into the other's.
@@ -124,20 +121,11 @@ def until(true: Callable[[], bool], seconds: float, *, every: float = 0.02) -> N
         time.sleep(every)
 
 
-def over_tcp(server: RedisServer) -> str:
-    """Let the embedded Redis listen on a port too, as one in production does; its address."""
-    port = free_port()
-    with Redis.from_url(server.url) as redis:
-        redis.config_set("port", port)
-    return f"redis://127.0.0.1:{port}/0"
-
-
 @contextlib.contextmanager
 def running_rig(peers: Path, preload: str = "") -> Iterator[Rig]:
     """A migrated database with Django set up on it in this process; all of it is gone at the end."""
     with running_cluster(None, durable=True, binaries=None, shared_preload_libraries=preload, **SERVER) as cluster:
-        os.environ |= {
-            "DATABASE_URL": cluster.database_url, "REDIS_URL": over_tcp(cluster.redis),
+        os.environ |= cluster.environment() | {
             "COUNTERSIGN_ENVIRONMENT": "test", "DJANGO_SETTINGS_MODULE": "config.settings", "LOG_LEVEL": "WARNING",
         }
         subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=PROJECT, check=True)

@@ -51,6 +51,7 @@ def measure(rig: Rig, say: Callable[[str], None]) -> list[Figure]:
         Figure("w1_worker_cpu", ratio(ours, floor, lambda s: s.worker_cpu / s.tasks), "times the floor", most=3.0),
         Figure("w1_db_cpu", ratio(ours, floor, lambda s: s.database_cpu / s.tasks), "times the floor", most=1.5),
         Figure("w1_wal", ratio(ours, floor, lambda s: s.wal / s.tasks), "times the floor", most=1.5),
+        Figure("w1_dbos_cpu", ratio(dbos, ours, lambda s: (s.worker_cpu + s.database_cpu) / s.tasks), "times ours"),
         Figure("w1_rate", median(s.rate for s in ours), "tasks/s"),
         Figure("w1_floor_rate", median(s.rate for s in floor), "tasks/s"),
         Figure("w1_dbos_rate", median(s.rate for s in dbos), "tasks/s"),
