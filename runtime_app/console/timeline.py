@@ -114,6 +114,8 @@ def names(told: Iterable[Told]) -> dict[str, str]:
 def tell(task: Task, told: Sequence[Told]) -> list[Day]:
     """The story, by day in the reader's zone, newest last."""
     called = names(told)
+    if told and (both := _on_behalf(task, told, called)):
+        called = {**called, told[0].event.actor: both}
     days: list[Day] = []
     last: datetime | None = None
     waits = ""
@@ -126,6 +128,15 @@ def tell(task: Task, told: Sequence[Told]) -> list[Day]:
         waits = str(_WAITS.get(each.event.type, waits))
         last = each.event.at
     return days
+
+
+def _on_behalf(task: Task, told: Sequence[Told], called: Mapping[str, str]) -> str:
+    """The person behind an application's request, when the request itself named one."""
+    named_later = any("on_behalf_of" in (t.data or {}) for t in told[1:])
+    if task.requester is None or named_later or not told[0].event.actor.startswith("service:"):
+        return ""
+    said = {"person": task.requester.shown_name, "application": called[told[0].event.actor]}
+    return _("%(person)s, through %(application)s,") % said
 
 
 def _day(at: datetime) -> date:

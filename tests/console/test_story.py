@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from runtime_app import tasks
 from runtime_app.console import moments, outlook, story, tags, timeline, words
 from runtime_app.errors import Conflict
 from runtime_app.events import TYPES
@@ -101,6 +102,15 @@ def test_a_wait_is_shown_as_a_gap_and_counted_as_time_outside(world: World, visi
     split = timeline.split(told, [], told[-1].event.at, over=True)
     assert split is not None and 187_200 <= split.outside <= split.total < 187_300
     assert len(timeline.tell(task, told)) == 2
+
+
+def test_a_request_through_an_application_names_the_person_behind_it(world: World, visit: Visit) -> None:
+    """M22: who caused it is told with what passed it on."""
+    order = world.order()
+    asked = tasks.Request("refund", order, amount_minor=100, currency="USD", on_behalf_of="rita")
+    task = tasks.create(world.account, world.amber, asked, request_key="from-the-shop").task
+    text = visit(world.sam).text(f"/tasks/{task.id}/")
+    assert f"Rita Moss, through shop, asked for a refund of 1.00 USD on order {order}." in text
 
 
 @pytest.mark.parametrize(
