@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 from runtime_app.models import Session, Task
-from tests.api.callers import Caller, assert_problem, refund, told
+from tests.api.callers import Caller, assert_problem, fresh_key, refund, told
 from tests.api.web_process import Web, running_web
 from tests.world import World
 
@@ -35,7 +35,7 @@ def test_a_request_is_accepted_with_its_task_at_once(world: World, shop: Caller)
 
 def test_a_missing_amount_waits_for_input_and_says_so(world: World, shop: Caller) -> None:
     """M08: missing is not null, and neither is an empty string."""
-    id = told(shop.post("/tasks", refund(world.order(), amount_minor=..., currency=...), key="k-1"))["id"]
+    id = told(shop.post("/tasks", refund(world.order(), amount_minor=..., currency=...), key=fresh_key()))["id"]
     world.until(lambda: told(shop.get(f"/tasks/{id}"))["status"] == "waiting_input")
     waiting = told(shop.get(f"/tasks/{id}"))["waiting_for"]
     assert set(waiting) == {"amount_minor", "currency"} and all(waiting.values())

@@ -8,14 +8,14 @@ import pytest
 
 from runtime_app.models import Task
 from runtime_app.states import Status
-from tests.api.callers import Caller, assert_problem, refund, told
+from tests.api.callers import Caller, assert_problem, fresh_key, refund, told
 from tests.world import World
 
 
 @pytest.fixture
 def waiting(world: World, shop: Caller) -> dict[str, Any]:
     """A task that waits for its amount and currency."""
-    id = told(shop.post("/tasks", refund(world.order(), amount_minor=..., currency=...), key="k"))["id"]
+    id = told(shop.post("/tasks", refund(world.order(), amount_minor=..., currency=...), key=fresh_key()))["id"]
     return world.until(  # type: ignore[no-any-return]
         lambda: task if (task := told(shop.get(f"/tasks/{id}")))["status"] == "waiting_input" else None
     )
@@ -71,7 +71,7 @@ def test_a_lost_guard_tells_what_is_now_and_records_nothing(
 
 
 def test_a_request_is_amended_and_judged_anew(world: World, shop: Caller) -> None:
-    id = told(shop.post("/tasks", refund(world.order()), key="k"))["id"]
+    id = told(shop.post("/tasks", refund(world.order()), key=fresh_key()))["id"]
     task = Task.objects.get(id=id)
     old = world.approval(task)
     task.refresh_from_db()
@@ -115,7 +115,7 @@ def test_after_submission_the_wish_is_kept_and_nothing_can_be_amended(world: Wor
     """M15: what happened is found out, and told as it was."""
     order = world.order()
     world.sandbox.fault("F21", match={"payment_ref": f"pi_{order}"}, times=1, seconds=3600, then="succeeded")
-    id = told(shop.post("/tasks", refund(order, amount_minor=100), key="k"))["id"]
+    id = told(shop.post("/tasks", refund(order, amount_minor=100), key=fresh_key()))["id"]
     task = Task.objects.get(id=id)
     world.until(lambda: Task.objects.get(id=id).status == Status.RECONCILING)
     task.refresh_from_db()

@@ -10,7 +10,7 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from django.urls import get_resolver
 
-from tests.api.callers import Caller, refund, told
+from tests.api.callers import Caller, fresh_key, refund, told
 from tests.world import World
 
 CALLS = {
@@ -72,7 +72,7 @@ def test_answers_have_the_members_it_says(world: World, shop: Caller, document: 
     def members(name: str) -> set[str]:
         return set(document["components"]["schemas"][name]["properties"])
 
-    task = told(shop.post("/tasks", refund(world.order(), amount_minor=100), key="k"))
+    task = told(shop.post("/tasks", refund(world.order(), amount_minor=100), key=fresh_key()))
     world.until(lambda: told(shop.get(f"/tasks/{task['id']}"))["status"] == "completed")
     assert set(task) == members("TaskOut")
     assert set(told(shop.get("/tasks"))["tasks"][0]) == members("TaskOut")

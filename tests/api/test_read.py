@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from runtime_app import tasks
 from runtime_app.births import NewTask, open_tasks
 from runtime_app.models import Task, User
-from tests.api.callers import Caller, assert_problem, refund, told
+from tests.api.callers import Caller, assert_problem, fresh_key, refund, told
 from tests.world import World
 
 
@@ -113,7 +113,7 @@ def test_a_page_costs_the_same_queries_for_one_row_and_for_many(world: World, sh
 
 def test_the_parts_of_a_refund_tell_it_whole(world: World, shop: Caller) -> None:
     order = world.order()
-    id = told(shop.post("/tasks", refund(order), key="k"))["id"]
+    id = told(shop.post("/tasks", refund(order), key=fresh_key()))["id"]
     task = Task.objects.get(id=id)
     world.decide(world.ada, world.approval(task), reason="Seen the parcel")
     world.finish(task)
