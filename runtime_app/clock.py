@@ -19,6 +19,7 @@ _ACTIVE = 7_260_913_001  # the advisory lock of the one active clock; any number
 def tick() -> list[str]:
     """Ring once for each lane with something due; returns the lanes rung for."""
     wake_free_siblings()
+    leases.wake_unsuspended()
     lanes = leases.due_lanes(settings.LANES)
     if outbox.is_anything_due() or late.is_anything_due():
         lanes.add("default")

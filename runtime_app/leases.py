@@ -92,15 +92,23 @@ def claim(*, lane: str, served: Sequence[str], worker: str, limit: int, seconds:
     return claimed
 
 
+# Locked in the order in which a batch locks its tasks, so that a renewal and a commit never wait in a circle.
+_HELD = """
+WITH held AS MATERIALIZED (
+    SELECT t.id FROM runtime_app_task t JOIN unnest(%s::uuid[], %s::bigint[]) AS w(id, fence)
+    ON t.id = w.id AND t.fence = w.fence WHERE t.lease_owner = %s ORDER BY t.id FOR NO KEY UPDATE OF t
+)
+"""
+
+
 def renew(tasks: Sequence[tuple[UUID, int]], *, worker: str, seconds: float) -> set[UUID]:
     """Prolong the leases of these (task, fence); returns the ids still held. Runs on its own connection's thread."""
     if not tasks:
         return set()
     renewed = rows.run(
-        "UPDATE runtime_app_task AS t SET due_at = runtime_now() + make_interval(secs => %s)"
-        " FROM unnest(%s::uuid[], %s::bigint[]) AS w(id, fence)"
-        " WHERE t.id = w.id AND t.fence = w.fence AND t.lease_owner = %s RETURNING t.id",
-        [seconds, [t[0] for t in tasks], [t[1] for t in tasks], worker],
+        _HELD + "UPDATE runtime_app_task AS t SET due_at = runtime_now() + make_interval(secs => %s)"
+        " FROM held WHERE t.id = held.id RETURNING t.id",
+        [[t[0] for t in tasks], [t[1] for t in tasks], worker, seconds],
     )
     return {row[0] for row in renewed}
 
@@ -109,12 +117,22 @@ def release(tasks: Sequence[tuple[UUID, int]], *, worker: str) -> None:
     """Give leases back unused: the tasks are due at once, and the start does not count."""
     if tasks:
         rows.run(
-            "UPDATE runtime_app_task AS t SET due_at = runtime_now(), lease_owner = NULL,"
-            " starts = greatest(0, starts - 1)"
-            " FROM unnest(%s::uuid[], %s::bigint[]) AS w(id, fence)"
-            " WHERE t.id = w.id AND t.fence = w.fence AND t.lease_owner = %s",
+            _HELD + "UPDATE runtime_app_task AS t SET due_at = runtime_now(), lease_owner = NULL,"
+            " starts = greatest(0, starts - 1) FROM held WHERE t.id = held.id",
             [[t[0] for t in tasks], [t[1] for t in tasks], worker],
         )
+
+
+def wake_unsuspended() -> int:
+    """Wake what was parked for a suspended tenant that is suspended no longer; returns how many."""
+    return len(
+        rows.run(
+            "UPDATE runtime_app_task SET parked_reason = NULL, due_at = runtime_now() WHERE id IN ("
+            " SELECT t.id FROM runtime_app_task t JOIN runtime_app_tenant n ON n.id = t.tenant_id"
+            " WHERE t.parked_reason = 'tenant_suspended' AND n.suspended_at IS NULL"
+            " FOR NO KEY UPDATE OF t SKIP LOCKED) RETURNING id"
+        )
+    )
 
 
 def due_lanes(lanes: Sequence[str]) -> set[str]:

@@ -12,6 +12,8 @@ from runtime_app.ids import new_id
 from runtime_app.transitions import Locked, Refusal
 
 Payment = tuple[UUID, str, str]  # tenant, account, payment reference
+# Balances are locked in this one order everywhere, the order in which Python sorts the same values.
+_ORDER = 'b.tenant_id, b.account COLLATE "C", b.payment_ref COLLATE "C"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _lock_balances(payments: Sequence[Payment]) -> dict[Payment, tuple[UUID, int
         " b.captured_minor - b.reserved_minor - b.refunded_minor - b.external_minor"
         " FROM runtime_app_balance b JOIN unnest(%s::uuid[], %s::text[], %s::text[]) AS w(tenant, account, payment)"
         " ON b.tenant_id = w.tenant AND b.account = w.account AND b.payment_ref = w.payment"
-        " ORDER BY b.id FOR NO KEY UPDATE OF b",
+        f" ORDER BY {_ORDER} FOR NO KEY UPDATE OF b",
         [list(tenants), list(accounts), list(refs)],
     )
     return {(r[0], r[1], r[2]): (r[3], r[4]) for r in found}
@@ -139,7 +141,7 @@ class EndHold:
         held = rows.run(
             "SELECT h.id, h.task_id, h.balance_id, h.amount_minor FROM runtime_app_hold h"
             " JOIN runtime_app_balance b ON b.id = h.balance_id WHERE h.task_id = ANY(%s) AND h.state = 'held'"
-            " ORDER BY b.id FOR NO KEY UPDATE OF b, h",
+            f" ORDER BY {_ORDER} FOR NO KEY UPDATE OF b, h",
             [list(consumed)],
         )
         if not held:

@@ -53,13 +53,16 @@ class SubmitOperation:
 
     @classmethod
     def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        # An insert waits for another batch's of the same payment: in one order, nobody waits in a circle.
+        wanted = sorted(wanted, key=lambda one: one[1]._payment(one[0]))
         inserted = rows.insert(
             "runtime_app_operation", _INSERT, [p._values(row) for row, p in wanted], "ON CONFLICT DO NOTHING RETURNING id"
         )
         stored = {r[0] for r in inserted}
         again = [(row, p) for row, p in wanted if p.id not in stored]
-        if again:
-            stored |= cls._resubmit(again)
+        if again:  # one a payment: the others are its siblings
+            first = {p._payment(row): (row, p) for row, p in reversed(again)}
+            stored |= cls._resubmit(list(first.values()))
         return {row.id: Refusal("sibling_in_flight") for row, p in wanted if p.id not in stored}
 
     @classmethod
@@ -81,6 +84,9 @@ class SubmitOperation:
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
         return None
+
+    def _payment(self, row: Locked) -> tuple[str, str, str]:
+        return str(row.tenant_id), self.account, self.payment_ref
 
     def _values(self, row: Locked) -> rows.Row:
         until = row.now + timedelta(seconds=self.send_within)
