@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,8 @@ from runtime_app.drain import Drain
 from runtime_app.outbox import Due
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.workflows.types import Ports
+
+_AT_ONCE = 5  # each may wait for an order system that hangs, and meanwhile this worker claims no task
 
 
 @cache
@@ -48,23 +51,30 @@ def advance(lane: str = "default", **_later: Any) -> bool:
     """Work on the lane until nothing is due or the time is up; rings again for what is left."""
     more = drain(lane).run(settings.TIMING.drain_budget, lambda: ring(lane))
     relay()
-    late.watch(ports(), actor=f"worker:{drain(lane).worker}")
+    watch(lane)
     if more:
         ring(lane)
     return more
 
 
 def relay() -> int:
-    """Deliver what the outbox holds; returns how many intents were taken."""
-    timing = settings.TIMING
-    taken = 0
-    while got := outbox.relay(
-        {"order.record_refund": _record_refund}, limit=20, seconds=timing.lease, retry=lambda n: backoff(timing, n)
-    ):
+    """Deliver what the outbox holds, until the time is up; returns how many intents were taken."""
+    timing, taken = settings.TIMING, 0
+    until = time.monotonic() + timing.drain_budget
+    deliver = {"order.record_refund": _record_refund}
+    while got := outbox.relay(deliver, limit=_AT_ONCE, seconds=timing.lease, retry=lambda n: backoff(timing, n)):
         taken += got
-        if got < 20:
+        if got < _AT_ONCE or time.monotonic() >= until:
             break
     return taken
+
+
+def watch(lane: str) -> None:
+    """Look at what may have been executed late, one after another, until the time is up."""
+    until = time.monotonic() + settings.TIMING.drain_budget
+    while late.watch(ports(), actor=f"worker:{drain(lane).worker}", limit=1):
+        if time.monotonic() >= until:
+            break
 
 
 def _record_refund(intent: Due) -> str | None:

@@ -33,6 +33,7 @@ class Watched:
     currency: str
     revision: int
     status: Status
+    attention: str | None
 
 
 def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
@@ -45,11 +46,12 @@ def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
         " FROM runtime_app_task t WHERE t.id = o.task_id AND o.id IN ("
         " SELECT id FROM runtime_app_operation WHERE state = 'not_executed' AND next_check_at <= (SELECT runtime_now())"
         " ORDER BY next_check_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
-        " RETURNING o.id, o.task_id, o.account, o.payment_ref, o.amount_minor, o.currency, t.revision, t.status",
+        " RETURNING o.id, o.task_id, o.account, o.payment_ref, o.amount_minor, o.currency, t.revision, t.status,"
+        " t.attention",
         [timing.late_watch, timing.late_watch_every, limit],
     )
     for row in found:
-        _look(Watched(row[0], row[1], row[2], row[3], row[4], row[5], row[6], Status(row[7])), ports, actor)
+        _look(Watched(row[0], row[1], row[2], row[3], row[4], row[5], row[6], Status(row[7]), row[8]), ports, actor)
     return len(found)
 
 
@@ -72,25 +74,51 @@ def _look(watched: Watched, ports: Ports, actor: str) -> None:
         deadline=Deadline.after(ports.timing.connect_timeout + ports.timing.read_timeout),
     )
     refund = _alive(answer.refunds) if isinstance(answer, Found) else None
-    end = EndCall(call.id, watched.id, "provider_query", "succeeded" if refund else "unknown", "late_watch", answer.seen)
-    apply_one(guard, _landed(watched, refund, end) if refund else Transition(parts=(end,), starts=None), actor=actor)
+    moved = refund is not None and refund.status == RefundStatus.SUCCEEDED and _in(refund, watched.currency)
+    outcome = "succeeded" if moved else "pending" if refund else "unknown"
+    end = EndCall(call.id, watched.id, "provider_query", outcome, "late_watch", answer.seen)
+    if refund is None:
+        transition = Transition(parts=(end,), starts=None)
+    else:
+        transition = _landed(watched, refund, end) if moved else _accepted(watched, end)
+    apply_one(guard, transition, actor=actor)
 
 
 def _alive(refunds: tuple[ProviderRefund, ...]) -> ProviderRefund | None:
+    """One whose money has moved, else one that may still move it."""
     ended = {RefundStatus.FAILED, RefundStatus.CANCELED}
-    return next((refund for refund in refunds if refund.status not in ended), None)
+    alive = [refund for refund in refunds if refund.status not in ended]
+    return next((refund for refund in alive if refund.status == RefundStatus.SUCCEEDED), alive[0] if alive else None)
+
+
+def _in(refund: ProviderRefund, currency: str) -> bool:
+    return refund.amount.currency == currency
+
+
+def _accepted(watched: Watched, end: EndCall) -> Transition:
+    """The provider has it after all, and no money has moved: people are told, and it is looked at again."""
+    return Transition(
+        events=_opened(watched, "the provider has accepted it after its absence had been proved"),
+        columns={"attention": CASE}, parts=(end,), starts=None,
+    )
+
+
+def _opened(watched: Watched, why: str) -> tuple[Say, ...]:
+    return () if watched.attention == CASE else (Say("case.opened", {"class": CASE, "why": why}),)
 
 
 def _landed(watched: Watched, refund: ProviderRefund, end: EndCall) -> Transition:
     return Transition(
         events=(
             Say("operation.succeeded", {"operation": str(watched.id), "provider_ref": refund.ref, "late": True}),
-            Say("case.opened", {"class": CASE, "why": "it was executed after its absence had been proved"}),
+            *_opened(watched, "it was executed after its absence had been proved"),
         ),
         columns={"attention": CASE},
         parts=(
             end, ConsumeLate(watched.account, watched.payment_ref, refund.amount.minor),
-            LearnOperation(watched.id, OperationState.SUCCEEDED, None, end.id, refund.ref, case_class=CASE, note="late"),
+            LearnOperation(
+                watched.id, OperationState.SUCCEEDED, None, end.id, refund.ref, case_class=CASE, note="late"
+            ),
         ),
         starts=None,
     )

@@ -17,4 +17,5 @@ def next_look(timing: Timing, checks: int, *, pending: bool = False) -> float:
 
 def backoff(timing: Timing, tries: int) -> float:
     """Seconds until a step is tried again: doubling, bounded, spread."""
-    return float(min(timing.retry_most, timing.retry_first * 2 ** max(0, tries - 1)) * random.uniform(0.8, 1.2))
+    doubled = timing.retry_first * 2 ** min(max(0, tries - 1), 30)  # something tried for weeks must not overflow
+    return float(min(timing.retry_most, doubled) * random.uniform(0.8, 1.2))
