@@ -57,6 +57,8 @@ def why_not(person: User, asked: Approval) -> str | None:
         return "You may see approvals here, but not decide them."
     if asked.task.requester_id == person.pk:
         return "You asked for this yourself; somebody else must decide it."
+    if person.pk in asked.task.state.get("shaped_by", ()):
+        return "You changed this request yourself; somebody else must decide it."
     return None
 
 

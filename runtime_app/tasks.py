@@ -147,6 +147,8 @@ def supply_input(principal: Principal, task_id: object, *, revision: int, fields
         raise FieldErrors(unknown | missing)
     columns, told = _given(task, fields)
     columns["state"] = {k: v for k, v in {**task.state, **columns.get("state", {})}.items() if k != "waiting_for"}
+    if fields.keys() - {"answer"}:
+        columns["state"] |= _shaped(principal, task)
     transition = Transition(
         to=Status.QUEUED, events=(Say("task.input_given", {"fields": sorted(fields), **told}),), columns=columns, due=NOW
     )
@@ -191,7 +193,7 @@ def amend(principal: Principal, task_id: object, *, revision: int, amount_minor:
     if not columns:
         raise FieldErrors({"amount_minor": "Say what is to change: the amount, the reason or both."})
     changes = {name: {"then": getattr(task, name), "now": value} for name, value in columns.items()}
-    columns["state"] = {k: v for k, v in task.state.items() if k != "waiting_for"}
+    columns["state"] = {k: v for k, v in task.state.items() if k != "waiting_for"} | _shaped(principal, task)
     columns["fingerprint"] = ""
     columns["ordinal"] = task.ordinal + (1 if task.operations.exists() else 0)
     transition = Transition(
@@ -199,6 +201,12 @@ def amend(principal: Principal, task_id: object, *, revision: int, amount_minor:
         columns=columns, parts=(EndHold(consumed=False), CloseApprovals("superseded", "the request was amended")), due=NOW,
     )
     return _done(principal, task, transition)
+
+
+def _shaped(principal: Principal, task: Task) -> dict[str, Any]:
+    """Who beside the requester said what is to be refunded: they do not decide it either."""
+    people = set(task.state.get("shaped_by", ())) | ({principal.pk} if isinstance(principal, User) else set())
+    return {"shaped_by": sorted(people)}
 
 
 def cancel(principal: Principal, task_id: object, *, reason: str) -> Task:

@@ -178,6 +178,7 @@ def _approvals(tasks: list[Claimed]) -> dict[UUID, ApprovalFacts]:
         task = by_id[task_id]
         valid = frozenset(
             p for p in people if (p, task.tenant_id, "decide_approvals") in rights and p != task.requester_id
+            and p not in task.state.get("shaped_by", ())
         )
         approvals[task_id] = ApprovalFacts(
             id, fingerprint, quorum, policy_version, tuple(zip(people, names, strict=True)), valid

@@ -16,6 +16,7 @@ from runtime_app.money import Money
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.states import Parked, Status
 from runtime_app.transitions import NEVER, NOW, After, Transition
+from runtime_app.workflows.refund.agreement import StillAgreed
 from runtime_app.workflows.refund.facts import EFFECT, RefundFacts
 from runtime_app.workflows.refund.material import differences, fingerprint
 from runtime_app.workflows.refund.order import CannotRefund, Judged, Missing, NotNow, judge
@@ -29,7 +30,7 @@ def on_queued(facts: RefundFacts, ports: Ports) -> Transition:
         return _park(Parked.TENANT_SUSPENDED)
     judged = judge(facts, ports)
     if isinstance(judged, NotNow):
-        return postpone(facts, ports, judged.cause)
+        return postpone(facts, ports, judged)
     if isinstance(judged, CannotRefund):
         return _fail(judged.code, judged.why)
     if isinstance(judged, Missing):
@@ -111,16 +112,16 @@ def on_ready(facts: RefundFacts, ports: Ports) -> Transition:
         return _park(Parked.TENANT_SUSPENDED)
     judged = judge(facts, ports)
     if isinstance(judged, NotNow):
-        return postpone(facts, ports, judged.cause)
+        return postpone(facts, ports, judged)
     if isinstance(judged, Missing):
-        return _judge_anew("The request is no longer complete.", sorted(judged.fields))
+        return _judge_anew(facts, ports, "The request is no longer complete.", sorted(judged.fields))
     if isinstance(judged, CannotRefund):
         return _fail(judged.code, judged.why, EndHold(consumed=False), CloseApprovals("superseded", judged.why))
     if fingerprint(judged.material) != facts.task.fingerprint:
         then = facts.task.state.get("material", {})
-        return _judge_anew("What was agreed on has changed.", differences(then, judged.material))
+        return _judge_anew(facts, ports, "What was agreed on has changed.", differences(then, judged.material))
     if not _agreed(facts):
-        return _judge_anew("The authority behind the approval is gone.", [])
+        return _judge_anew(facts, ports, "The authority behind the approval is gone.", [])
     return _submit(facts, ports, judged)
 
 
@@ -164,10 +165,12 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
                 "payment_ref": balance.payment_ref, "body_sha256": frozen.body_sha256[:12],
                 "again": facts.operation is not None}),
         ),
-        parts=(operation, call),
+        parts=(StillAgreed.of(facts), operation, call),
         then=send(facts.operation, operation, call),
         lock=operation_id,
-        if_refused={"sibling_in_flight": _park(Parked.SIBLING_IN_FLIGHT)},
+        if_refused={
+            "sibling_in_flight": _park(Parked.SIBLING_IN_FLIGHT), "not_agreed": Transition(due=NOW, starts=None),
+        },
     )
 
 
@@ -181,13 +184,13 @@ def _authority(facts: RefundFacts) -> dict[str, Any]:
     return basis
 
 
-def postpone(facts: RefundFacts, ports: Ports, cause: str) -> Transition:
+def postpone(facts: RefundFacts, ports: Ports, reason: NotNow) -> Transition:
     """Try again later. An outage of somebody else never uses up the retry budget."""
-    task = facts.task
+    task, cause = facts.task, reason.cause[:300]
     return Transition(
-        events=(Say("task.postponed", {"why": cause[:300]}),) if task.starts == 1 else (),
+        events=(Say("task.postponed", {"why": cause}),) if task.starts == 1 else (),
         due=After(backoff(ports.timing, task.starts)),
-        columns={"last_error": cause[:300]},
+        columns={"last_error": cause} | ({"state": {**task.state, **reason.remember}} if reason.remember else {}),
         starts=min(task.starts, ports.timing.retry_budget - 1),
     )
 
@@ -196,13 +199,16 @@ def _park(reason: Parked) -> Transition:
     return Transition(events=(Say("task.parked", {"reason": reason}),), columns={"parked_reason": reason}, due=NOW)
 
 
-def _judge_anew(why: str, changed: list[str]) -> Transition:
+def _judge_anew(facts: RefundFacts, ports: Ports, why: str, changed: list[str]) -> Transition:
+    # An order that is never twice the same must not keep a worker to itself: every time but the first waits longer.
+    times = facts.task.state.get("judged_anew", 0) + 1
     return Transition(
         to=Status.QUEUED,
         events=(Say("approval.superseded", {"why": why, "changed": changed}), Say("hold.released"),
                 Say("task.judged_anew", {"why": why})),
         parts=(EndHold(consumed=False), CloseApprovals("superseded", why)),
-        due=NOW,
+        columns={"state": {**facts.task.state, "judged_anew": times}},
+        due=NOW if times == 1 else After(backoff(ports.timing, times)),
     )
 
 

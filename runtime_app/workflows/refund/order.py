@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runtime_app.adapters.orders.types import OrderMissing, OrderPayment, OrderSnapshot, OrderUnavailable
@@ -18,9 +19,10 @@ ORDER_TIMEOUT = 10.0  # seconds; an order system that is slower than this counts
 
 @dataclass(frozen=True, slots=True)
 class NotNow:
-    """The order system does not answer; asking later may help."""
+    """The order system does not answer; asking later may help. `remember` is kept with the task until then."""
 
     cause: str
+    remember: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,12 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | Ca
     if (why := ports.payments.check_representable(amount)) is not None:
         return Missing({"amount_minor": why})
     payment = payments[ref]
-    named = {r.operation_id for r in payment.refunds if r.operation_id is not None}
-    if named - facts.ours and facts.task.starts <= 1:
-        # A sibling may have handed over its refund after our operations were read: look once more before it counts as
-        # made outside of us.
-        return NotNow("the order shows a refund of an operation that was not known a moment ago")
+    strangers = {r.operation_id for r in payment.refunds if r.operation_id is not None} - facts.ours
+    seen = hashlib.sha256("\n".join(sorted(strangers)).encode()).hexdigest() if strangers else None
+    if seen != task.state.get("strangers") and strangers:
+        # A sibling may have handed over its refund after our operations were read: look once more at these very ones
+        # before they count as made outside of us.
+        return NotNow("the order shows a refund of an operation that was not known a moment ago", {"strangers": seen})
     external = sum(r.amount_minor for r in payment.refunds if r.operation_id not in facts.ours)
     problem = _too_much(facts, order, payment, external, amount)
     if problem is not None:
