@@ -8,6 +8,7 @@ slower neighbour. A task goes on under the same lease for as long as its next st
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -38,13 +39,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Hand:
-    """A task in this worker's hand. `lease_until` is on the monotonic clock."""
+    """A task in this worker's hand. `lease_until` is on the monotonic clock, and moves when the lease is renewed."""
 
     task: Claimed
     workflow: Workflow
     lease_until: float
     facts: Any = None
     lock: UUID | None = None
+    send_by: float = math.inf  # the last possible send as it is written in the operation, on the monotonic clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,10 @@ class Drain:
 
     def _step(self, hand: Hand, run: Callable[[Any, Ports], Transition], name: str, effect: bool) -> Decided:
         begun = time.perf_counter()
-        ports = replace(self.ports, deadline=Deadline(hand.lease_until), sender_holds=partial(self._sender_holds, hand))
+        ports = replace(
+            self.ports, deadline=Deadline(hand.lease_until), send_by=Deadline(hand.send_by),
+            sender_holds=partial(self._sender_holds, hand),
+        )
         try:
             transition = run(hand.facts, ports)
         except JobTimeoutException:
@@ -184,12 +189,13 @@ class Drain:
         while decided:
             ready = [self._with_lock(each) for each in decided]
             follow, going_on = [], []
+            begun = time.monotonic()
             for each, result in zip(ready, self._apply(ready), strict=True):
                 refused = each.transition.if_refused.get(result.refusal.code) if isinstance(result, Refused) else None
                 if refused is not None:
                     self._give_back(each.hand)
                     follow.append(replace(each, transition=refused))
-                elif isinstance(result, Applied) and self._goes_on(each, result):
+                elif isinstance(result, Applied) and self._goes_on(each, result, begun):
                     going_on.append(each.hand)
                 elif not isinstance(result, Applied) or each.transition.then is None:
                     self._drop(each.hand)
@@ -202,7 +208,9 @@ class Drain:
                 hand.lock = transition.lock
             elif transition.to == Status.EXECUTING:
                 # Somebody who was paused may still send this very operation; nothing is handed over beside it.
-                transition = Transition(due=After(backoff(self.ports.timing, 1)), starts=None)
+                # That is no failure of this task, and uses up nothing.
+                timing, starts = self.ports.timing, hand.task.starts
+                transition = Transition(due=After(backoff(timing, starts)), starts=min(starts, timing.retry_budget - 1))
         step = AddStep(each.name, transition.to or "stays", each.active_ms, hand.task.fence)
         transition = replace(
             transition, parts=(*transition.parts, step),
@@ -216,7 +224,7 @@ class Drain:
         moved = transition.to is not None and transition.then is None and transition.due == NOW
         return moved and to not in FINAL and to not in WAITING_FOR_PEOPLE and not self.stop.is_set()
 
-    def _goes_on(self, each: Decided, result: Applied) -> bool:
+    def _goes_on(self, each: Decided, result: Applied, begun: float) -> bool:
         hand, transition = each.hand, each.transition
         for name, value in result.columns.items():
             if name in _KEPT:
@@ -225,6 +233,8 @@ class Drain:
         if transition.then is not None:
             if hasattr(hand.facts, "task"):
                 hand.facts = replace(hand.facts, task=hand.task)
+            # What may be sent is committed with a lease from the commit on; a renewal does not prolong that.
+            hand.send_by = begun + self.ports.timing.lease
             self._submit(hand, transition.then, f"{each.name}.then", effect=True)
             return False
         return transition.keep_lease and transition.to is not None
@@ -232,12 +242,17 @@ class Drain:
     def _apply(self, ready: Sequence[Decided]) -> list[Result | None]:
         try:
             return list(apply([self._wanted(each) for each in ready]))
-        except DatabaseError:
+        except JobTimeoutException:
+            raise
+        except Exception:  # whatever one of them holds that cannot be written, the others are recorded
             log.exception("a batch of %d failed; one at a time", len(ready))
             return [self._apply_alone(each) for each in ready]
 
     def _apply_alone(self, each: Decided) -> Result | None:
-        """One transition by itself. An outcome is tried again until it is recorded; anything else is found again."""
+        """One transition by itself. An outcome is tried again until it is recorded; anything else is found again.
+
+        None when it was not applied. What cannot be written counts as a step that raised, and so it ends parked.
+        """
         tries = 0
         while True:
             connection.close_if_unusable_or_obsolete()
@@ -248,9 +263,18 @@ class Drain:
                 if not each.effect or self.stop.wait(min(5.0, 0.1 * 2**tries)):
                     return None
                 tries += 1
-            except DatabaseError:
-                log.exception("the database refuses the step of task %s", each.hand.task.id)
+            except JobTimeoutException:
+                raise
+            except Exception as error:
+                log.exception("what was decided for task %s cannot be recorded", each.hand.task.id)
+                if each.name != _UNWRITTEN:
+                    self._say(each.hand, self._raised(each.hand, error, each.effect), _UNWRITTEN, each.effect)
                 return None
+
+    def _say(self, hand: Hand, transition: Transition, name: str, effect: bool = False) -> None:
+        """Record this instead of what was decided; the task is then out of this hand."""
+        step = AddStep(name, transition.to or "stays", 0.0, hand.task.fence)
+        self._apply_alone(Decided(hand, replace(transition, parts=(*transition.parts, step)), name, 0.0, effect))
 
     def _wanted(self, each: Decided) -> Wanted:
         return Wanted(each.hand.task.guard, each.transition, f"worker:{self.worker}")
@@ -273,7 +297,7 @@ class Drain:
                 begun = time.monotonic()
                 try:
                     renewed = leases.renew(held, worker=self.worker, seconds=lease)
-                except DatabaseError:
+                except (DatabaseError, InterfaceError):
                     log.warning("leases not renewed", exc_info=True)
                     connection.close()
                     continue
@@ -288,6 +312,8 @@ class Drain:
         """The run ends in the middle (a time limit, a lost database). Threads finish their calls and keep their locks
         until then; every task is found again when its lease ends, one that may have been sent as unknown."""
         log.warning("cut off by %s with %d tasks in hand", type(error).__name__, len(self.hands))
+        for future in self.running:
+            future.cancel()  # one that still waits for a thread sends nothing any more
         try:
             if isinstance(error, JobTimeoutException):
                 self._say_cut_off()
@@ -305,14 +331,14 @@ class Drain:
         doubtful = [h for h in self.running.values() if h.task.status == Status.EXECUTING]
         for hand in doubtful:
             transition = hand.workflow.handlers[Status.EXECUTING].run(hand.facts, self.ports)
-            step = AddStep("cut off by the time limit", transition.to or "stays", 0.0, hand.task.fence)
-            self._apply_alone(Decided(hand, replace(transition, parts=(*transition.parts, step)), step.name, 0.0))
+            self._say(hand, transition, "cut off by the time limit")
 
     def close(self) -> None:
         self.pool.shutdown(wait=True)
         self.locks.close()
 
 
+_UNWRITTEN = "what was decided cannot be recorded"
 _KEPT = frozenset(Claimed.__dataclass_fields__) - {"id", "tenant_id"}
 
 

@@ -90,7 +90,8 @@ class Transition:
     no revision); `facts_changed` says that they are business facts, which move the revision as a
     status does. `then` is an outside effect: it runs after this is committed, with nothing open, and its transition
     is committed next. `lock` names the operation whose sender's lock is to be had before the commit and kept until the
-    outcome is recorded. `if_refused` is what to do instead when a part refuses, by the refusal's code.
+    outcome is recorded. `if_refused` is what to do instead when a part refuses, by the refusal's code. `starts` is the
+    count of starts without progress from now on; what has an effect behind it keeps the count until its outcome is in.
     """
 
     to: Status | None = None
@@ -105,7 +106,7 @@ class Transition:
     then: Callable[..., Transition] | None = None
     lock: UUID | None = None
     if_refused: Mapping[str, Transition] = field(default_factory=dict)
-    starts: int | None = 0  # None keeps the count of starts without progress
+    starts: int | None = 0  # None keeps the count
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +265,7 @@ def _moved(wanted: Wanted, row: Locked) -> dict[str, Any]:
         columns["revision"] = row.revision + 1
         if wanted.guard.fence is None:
             columns["fence"] = row.fence + 1  # whoever holds a lease on the old state comes too late
-    if transition.starts is not None:
+    if transition.starts is not None and transition.then is None:
         columns["starts"] = transition.starts
     if to in FINAL:
         columns["due_at"] = columns["lease_owner"] = None

@@ -66,17 +66,23 @@ class EndCall:
             " FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::text[]) AS w(id, at, outcome, finding)"
             " WHERE c.id = w.id AND c.ended_at IS NULL",
             [[p.call_id for _, p in wanted], [row.now for row, _ in wanted], [p.outcome for _, p in wanted],
-             [p.finding for _, p in wanted]],
+             [_text(p.finding, 40) for _, p in wanted]],
         )
 
     def _values(self, row: Locked) -> tuple[Any, ...]:
         seen = self.seen
         body = None if seen.body is None else _storable(seen.body)
         return (
-            self.id, row.tenant_id, self.operation_id, self.call_id, self.kind, self.finding, seen.request_line[:300],
-            seen.http_status, (seen.provider_request_id or "")[:120], seen.body_sha256 or "", body, seen.pages,
-            seen.complete, seen.consistency, seen.adapter_version[:60], seen.api_version[:60], row.now,
+            self.id, row.tenant_id, self.operation_id, self.call_id, self.kind, _text(self.finding, 40),
+            _text(seen.request_line, 300), seen.http_status, _text(seen.provider_request_id or "", 120),
+            seen.body_sha256 or "", body, seen.pages, seen.complete, seen.consistency, _text(seen.adapter_version, 60),
+            _text(seen.api_version, 60), row.now,
         )
+
+
+def _text(value: str, most: int) -> str:
+    """A provider's word may be of any length and kind; its outcome is recorded all the same."""
+    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:most]
 
 
 def _storable(body: Any) -> str:

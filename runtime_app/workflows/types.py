@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +14,16 @@ from runtime_app.leases import Claimed
 from runtime_app.timing import Timing
 from runtime_app.transitions import Transition
 
+_WHENEVER = Deadline(math.inf)
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What a handler may reach outside, and until when. `sender_holds` asks whether the sender's lock is still ours."""
+    """What a handler may reach outside, and until when. `sender_holds` asks whether the sender's lock is still ours.
+
+    `deadline` is the end of the lease, which is renewed; `send_by` is the last possible send as it was committed with
+    the request, which is not, since everybody who judges an absence counts from it.
+    """
 
     payments: PaymentProvider
     account: ProviderAccount
@@ -24,11 +31,17 @@ class Ports:
     timing: Timing
     deadline: Deadline
     sender_holds: Callable[[UUID], bool]
+    send_by: Deadline = _WHENEVER
+
+    @property
+    def sending(self) -> Deadline:
+        """Until when something may be sent."""
+        return Deadline(min(self.deadline.at, self.send_by.at))
 
     def may_send(self, operation_id: UUID) -> bool:
         """Enough of the lease is left for the whole send, and the sender's lock still ours: asked just before it."""
         needed = self.timing.connect_timeout + self.timing.read_timeout + self.timing.send_margin
-        return self.deadline.left > needed and self.sender_holds(operation_id)
+        return self.sending.left > needed and self.sender_holds(operation_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from runtime_app.adapters.strict_json import Unreadable, read_object
 from runtime_app.adapters.wire import Exchange
 from runtime_app.currencies import EXPONENTS
 
+REF_MOST = 200  # characters of a refund's id; Stripe's own have about thirty
 ADAPTER_VERSION = "stripe-1/sdk-16.1.0"
 _SECRET = re.compile(r"\b[a-z]{2}_(?:live|test)?_?[A-Za-z0-9*]{6,}")
 _KEPT = ("id", "object", "amount", "amount_received", "currency", "status", "payment_intent", "charge", "created",
@@ -109,8 +110,10 @@ def read_refund(value: object) -> ProviderRefund:
         raise Garbled("not a refund")
     ref, payment = value.get("id"), value.get("payment_intent")
     amount = from_stripe(value.get("amount"), value.get("currency"))
-    if not isinstance(ref, str) or not 0 < len(ref) <= 255 or not isinstance(payment, str) or amount is None:
+    if not isinstance(ref, str) or not 0 < len(ref) <= REF_MOST or not isinstance(payment, str) or amount is None:
         raise Garbled("id, payment or amount")
+    if not ref.isprintable():  # it is kept with the operation, and a database cannot keep every string
+        raise Garbled("id")
     if amount.minor < 1:
         raise Garbled("id, payment or amount")
     try:

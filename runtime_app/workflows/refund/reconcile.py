@@ -13,11 +13,13 @@ from runtime_app.adapters.payments.types import (
     Found,
     KeyConflict,
     KeyInProgress,
+    Mismatch,
     NotSent,
     OutcomeUnknown,
     ProviderRefund,
     RefundRequest,
     RefundStatus,
+    Succeeded,
     Throttled,
 )
 from runtime_app.chronicle import Say
@@ -30,6 +32,7 @@ from runtime_app.reconciliation.schedule import next_look
 from runtime_app.reconciliation.table import Finding, Row, Situation, Verdict, decide
 from runtime_app.states import OperationState, Status
 from runtime_app.transitions import NOW, After, Part, Transition
+from runtime_app.workflows.refund.agreement import StillAgreed
 from runtime_app.workflows.refund.facts import OperationFacts, RefundFacts
 from runtime_app.workflows.refund.judge import still_right
 from runtime_app.workflows.refund.submit import tell_order_system
@@ -65,6 +68,8 @@ def ask(call: BeginCall) -> Effect:
 def read(answer: FindResult, operation: OperationFacts) -> tuple[Finding, ProviderRefund | None]:
     """What a look-up shows of this operation."""
     if isinstance(answer, Absent):
+        if operation.provider_ref is not None:
+            return Finding.INCONCLUSIVE, None  # the provider has told us of it: not to see it proves nothing
         alike = any(_looks_alike(refund, operation) for refund in answer.lookalikes)
         return (Finding.LOOKALIKES if alike else Finding.ABSENT), None
     if not isinstance(answer, Found):
@@ -159,6 +164,8 @@ def _transition(
     opened = case is not None and _operation(facts).case_class != case
     frozen = case in FROZEN_BY
     state = OperationState.PENDING if pending else OperationState.UNKNOWN
+    if end.finding == Finding.INCONCLUSIVE:
+        state = known.state  # a look that showed nothing takes nothing back
     return Transition(
         events=(told, *((Say("case.opened", {"class": case, "why": row.when}),) if opened else ())),
         parts=(end, replace(known, state=state, check=None if frozen else look, case_class=case,
@@ -215,10 +222,10 @@ def _resend(facts: RefundFacts, ports: Ports, known: LearnOperation, end: EndCal
     call = BeginCall(id=new_id(), operation_id=known.id, kind="resend")
     return Transition(
         events=(told, Say("operation.resubmitted_same_key", {"operation": str(known.id), "number": known.resends + 1})),
-        parts=(UnlessCancelWished(), end, call,
+        parts=(UnlessCancelWished(), StillAgreed.of(facts), end, call,
                replace(known, state=OperationState.UNKNOWN, resends=known.resends + 1,
                        check=After(next_look(ports.timing, known.checks)), send_within=ports.timing.lease)),
-        if_refused={"cancel_wished": Transition(events=(told,), due=NOW)},
+        if_refused=dict.fromkeys(("cancel_wished", "not_agreed"), Transition(events=(told,), due=NOW, starts=None)),
         then=_resending(call, known),
         lock=known.id,
     )
@@ -236,7 +243,7 @@ def _resending(call: BeginCall, known: LearnOperation) -> Effect:
         if not ports.may_send(operation.id):
             return Transition(due=NOW)  # the call stays without an answer, and the next look asks what happened
         result = ports.payments.create_refund(
-            ports.account, request, idempotency_key=operation.idempotency_key, resend=True, deadline=ports.deadline
+            ports.account, request, idempotency_key=operation.idempotency_key, resend=True, deadline=ports.sending
         )
         finding = _resend_finding(result)
         end = EndCall(call.id, operation.id, "provider_response", "unknown", finding.value, result.seen)
@@ -255,6 +262,8 @@ def _resend_finding(result: object) -> Finding:
             return Finding.RESEND_IN_USE
         case KeyConflict():
             return Finding.RESEND_CONFLICT
+        case Mismatch():
+            return Finding.MISMATCH
         case OutcomeUnknown() | Declined():
             return Finding.RESEND_UNKNOWN  # a refusal of a resend may be our own first success speaking
         case _:
@@ -275,7 +284,8 @@ def _send_cancel(
         parts: tuple[Part, ...] = (
             EndCall(call.id, known.id, "provider_response", "unknown", type(result).__name__, result.seen),
         )
-        return Transition(parts=parts, due=NOW if not isinstance(result, OutcomeUnknown) else look)
+        ended = isinstance(result, Succeeded) or (isinstance(result, Declined) and result.refund is not None)
+        return Transition(parts=parts, due=NOW if ended else look)
 
     return Transition(
         events=(told, Say("operation.cancel_submitted", {"operation": str(known.id), "provider_ref": refund.ref})),

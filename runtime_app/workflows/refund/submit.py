@@ -61,7 +61,7 @@ def send(before: OperationFacts | None, operation: SubmitOperation, call: BeginC
     def effect(facts: RefundFacts, ports: Ports) -> Transition:
         if ports.may_send(operation.id):
             result = ports.payments.create_refund(
-                ports.account, request, idempotency_key=operation.idempotency_key, resend=False, deadline=ports.deadline
+                ports.account, request, idempotency_key=operation.idempotency_key, resend=False, deadline=ports.sending
             )
         else:
             result = NotSent("the lease or the sender's lock was too short for a send", _unsent(ports, api_version))
@@ -153,13 +153,15 @@ def _not_sent(sent: Sent, result: Throttled | NotSent) -> Transition:
     why = result.cause if isinstance(result, NotSent) else "the provider asks to wait"
     asked = (result.retry_after or 0) if isinstance(result, Throttled) else 0
     starts = sent.facts.task.starts
+    # Turned away at the door, somebody must do something. That nobody can be reached uses up nothing.
+    turned_away = isinstance(result, NotSent) and result.seen.http_status is not None
     return Transition(
         to=Status.READY,
         events=(Say("operation.not_sent", {"operation": str(sent.operation.id), "why": why[:300]}),),
         parts=(sent.end("not_sent", why[:40]), LearnOperation(sent.operation.id, OperationState.PREPARED, None, note=why[:300])),
         columns={"last_error": why[:300]},
         due=After(max(asked, backoff(sent.ports.timing, starts))),
-        starts=None if isinstance(result, NotSent) else min(starts, sent.ports.timing.retry_budget - 1),
+        starts=None if turned_away else min(starts, sent.ports.timing.retry_budget - 1),
     )
 
 
