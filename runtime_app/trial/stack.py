@@ -14,23 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import psycopg
-import redis
-import requests
-from rq import Worker
 
 from runtime_app.trial import processes
 from runtime_app.trial.failure import TrialFailure, complaint
 from runtime_app.trial.places import PROJECT, Lock, Places, read_json, write_environment, write_private
 from runtime_app.trial.postgres import Postgres
 from runtime_app.trial.programs import SERVERS, WORK, WORKERS, Addresses, stack_programs
+from runtime_app.trial.readiness import Readiness
 from runtime_app.trial.redis_server import RedisServer
 from runtime_app.trial.story import tell
 from runtime_app.trial.supervision import Supervisor, configuration
-from runtime_app.trial.visitor import local_session
 from runtime_app.trial.waiting import wait_for
-
-READY_SECONDS = 90.0  # a loaded machine of two cores imports Django four times at once
 
 
 def given_by_person(name: str) -> str | None:
@@ -49,6 +43,7 @@ class Stack:
         self._say = say
         self._lock = Lock(self.places)
         self._supervisor = Supervisor(self.places)
+        self._ready = Readiness(self._supervisor, self.places)
         self._postgres = None if given_by_person("DATABASE_URL") else Postgres(self.places.postgres)
         self._redis = None if given_by_person("REDIS_URL") else RedisServer(self.places.redis)
         self._port = port
@@ -87,19 +82,19 @@ class Stack:
         environment = self._environment(addresses)
         with self._step("Starting PostgreSQL and Redis" if self._postgres or self._redis else "Reaching the servers"):
             self._supervisor.start(environment)
-            self._wait_for_servers(addresses)
+            self._wait_for_servers(environment)
         with self._step("Migrating the database"):
             self._manage(environment, "migrate", "--no-input", "--verbosity=0")
         with self._step("Starting the sandbox provider"):
             self._supervisor.start_program("sandbox")
-            self._wait_for_http("sandbox", f"{addresses.sandbox_control}/_sandbox")
+            self._ready.http("sandbox", f"{addresses.sandbox_control}/_sandbox")
         for name in WORK:
             self._supervisor.start_program(name)  # they take seconds to import, which the seeding can use
         with self._step("Seeding tenants, people and orders"):
             seeded = json.loads(self._manage(environment, "seed_trial"))
         with self._step("Starting web, workers and clock"):
-            self._wait_for_http("web", f"{addresses.web}/readyz")
-            self._wait_for_work(addresses.redis)
+            self._ready.http("web", f"{addresses.web}/readyz")
+            self._ready.work(addresses.redis, workers=WORKERS)
         contract = {"url": addresses.web, "sandbox_url": addresses.sandbox_control, "pid": os.getpid(), **seeded}
         if self._story and not self.places.story_told.exists():
             with self._step("Playing a short story, so that no page is empty"):
@@ -132,9 +127,10 @@ class Stack:
         return True
 
     def remove(self) -> None:
-        """Delete PostgreSQL's files, which may lie outside VAR; the trial must be stopped."""
-        if self._postgres:
-            self._postgres.remove()
+        """Delete the servers' files, some of which may lie outside VAR; the trial must be stopped."""
+        for server in (self._postgres, self._redis):
+            if server:
+                server.remove()
 
     def _data_folders(self) -> list[Path]:
         postgres = [self._postgres.data] if self._postgres else []
@@ -181,55 +177,13 @@ class Stack:
         told |= {"COUNTERSIGN_VAR": str(self.places.var), "COUNTERSIGN_CLOCK_DATABASE_URL": database}
         return {**os.environ, **told, processes.MARK: str(self.places.var), "PYTHONUNBUFFERED": "1"}
 
-    def _wait_for_servers(self, addresses: Addresses) -> None:
+    def _wait_for_servers(self, environment: dict[str, str]) -> None:
         for name in SERVERS:
             self._supervisor.start_program(name)
+        self._ready.postgres(self._postgres.url("postgres") if self._postgres else environment["DATABASE_URL"])
         if self._postgres:
-            self._wait("postgres", _postgres_answers(self._postgres.url("postgres")))
             self._postgres.create_database()
-        else:
-            try:
-                psycopg.connect(addresses.database, connect_timeout=10).close()
-            except psycopg.Error as error:
-                reason = str(error).splitlines()[0]
-                raise TrialFailure(f"PostgreSQL at DATABASE_URL cannot be used: {reason}") from error
-        if self._redis:
-            self._wait("redis", _redis_answers(addresses.redis))
-        elif not _redis_answers(addresses.redis)():
-            raise TrialFailure("Redis at REDIS_URL does not answer.")
-
-    def _wait(self, name: str, ready: Callable[[], bool]) -> None:
-        def ready_or_failed() -> bool:
-            if ready():
-                return True
-            if not self._supervisor.alive:
-                raise TrialFailure("The supervisor was killed while the trial started; make up starts it again.")
-            if reason := self._supervisor.failed(name):
-                raise TrialFailure(f"{name} does not start: {reason}")
-            return False
-
-        if not wait_for(ready_or_failed, seconds=READY_SECONDS, every=0.1):
-            raise TrialFailure(f"{name} was not ready within {READY_SECONDS:.0f} s; the logs are in {self.places.logs}")
-
-    def _wait_for_http(self, name: str, url: str) -> None:
-        def answers() -> bool:
-            try:
-                with local_session() as session:
-                    return session.get(url, timeout=5).status_code == 200
-            except requests.RequestException:
-                return False
-
-        self._wait(name, answers)
-
-    def _wait_for_work(self, redis_url: str) -> None:
-        """Until both workers are registered with RQ, and the clock stayed up."""
-
-        def registered() -> bool:
-            with redis.Redis.from_url(redis_url) as client:
-                return Worker.count(connection=client) >= WORKERS
-
-        self._wait("worker", registered)
-        self._wait("clock", lambda: self._supervisor.up("clock"))
+        self._ready.redis(environment["REDIS_URL"])
 
     def _manage(self, environment: dict[str, str], *command: str) -> str:
         """Run one of our commands to its end; what it printed. Its last line of complaint is the failure's reason."""
@@ -256,25 +210,3 @@ class Stack:
         self._say(f"{name} …")
         yield
         self._say(f"  done in {time.monotonic() - began:.1f} s")
-
-
-def _postgres_answers(url: str) -> Callable[[], bool]:
-    def ask() -> bool:
-        try:
-            psycopg.connect(url, connect_timeout=5).close()
-        except psycopg.OperationalError:
-            return False
-        return True
-
-    return ask
-
-
-def _redis_answers(url: str) -> Callable[[], bool]:
-    def ask() -> bool:
-        try:
-            with redis.Redis.from_url(url, socket_connect_timeout=5) as client:
-                return bool(client.ping())
-        except (redis.RedisError, ValueError):
-            return False
-
-    return ask

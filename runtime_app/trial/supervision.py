@@ -148,6 +148,9 @@ class Supervisor:
             return []
         return [dict(one) for one in answer if isinstance(one, dict)] if isinstance(answer, list) else []
 
+    def knows(self, name: str) -> bool:
+        return any(process["group"] == name for process in self.processes())
+
     def up(self, name: str) -> bool:
         """Whether every copy of the program has a living process."""
         copies = [process for process in self.processes() if process["group"] == name]
