@@ -21,7 +21,7 @@ def birch_shop(world: World) -> Caller:
     return Caller(world.birch_key)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def web(django_db_setup: None) -> Iterator[Web]:
     """A real web process on the test database."""
     with running_web() as started:
