@@ -87,13 +87,6 @@ if DB_POOL:
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
         "min_size": 2, "max_size": max(2, DB_POOL), "timeout": 3, "reconnect_timeout": 5,
     }
-# A process that is paused inside a transaction frees its row locks after this, and nobody waits for a lock for ever.
-_LIMITS = {
-    "idle_in_transaction_session_timeout": f"{env.int('DB_IDLE_IN_TRANSACTION_SECONDS', 15)}s",
-    "lock_timeout": f"{env.int('DB_LOCK_SECONDS', 10)}s",
-}
-_OPTIONS = DATABASES["default"].setdefault("OPTIONS", {})
-_OPTIONS["options"] = " ".join([_OPTIONS.get("options", ""), *(f"-c {name}={value}" for name, value in _LIMITS.items())]).strip()
 # A worker that is paused inside a transaction must not hold its row locks for long, and a dead peer must be noticed.
 _LIMITS = {
     "idle_in_transaction_session_timeout": env.int("DB_IDLE_IN_TRANSACTION_MS", 5_000),
@@ -101,10 +94,12 @@ _LIMITS = {
     "statement_timeout": env.int("DB_STATEMENT_MS", 30_000),
 }
 if sys.argv[1:2] != ["migrate"]:
-    DATABASES["default"].setdefault("OPTIONS", {}).update(
-        options=" ".join(f"-c {name}={value}" for name, value in _LIMITS.items()),
-        keepalives_idle=10, keepalives_interval=5, keepalives_count=3, connect_timeout=5,
-    )
+    _OPTIONS = DATABASES["default"].setdefault("OPTIONS", {})
+    _GIVEN = [_OPTIONS["options"]] if "options" in _OPTIONS else []
+    _OPTIONS |= {
+        "options": " ".join([*_GIVEN, *(f"-c {name}={value}" for name, value in _LIMITS.items())]),
+        "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "connect_timeout": 5,
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", "redis://127.0.0.1:6379/0")

@@ -76,7 +76,7 @@ def environment(database_url: str, redis_url: str, sandbox: SandboxProcess, **ti
     return {
         "DATABASE_URL": database_url, "REDIS_URL": redis_url, "SANDBOX_URL": sandbox.url,
         "COUNTERSIGN_ENVIRONMENT": "test", "COUNTERSIGN_TIMING": json.dumps(TIMING | timing),
-        "DB_IDLE_IN_TRANSACTION_SECONDS": "1", "LOG_LEVEL": "WARNING",
+        "DB_IDLE_IN_TRANSACTION_MS": "1000", "LOG_LEVEL": "WARNING",
     }
 
 
