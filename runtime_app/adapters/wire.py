@@ -5,6 +5,8 @@ What comes back says what is known of the exchange, so that an adapter decides b
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import ssl
 import threading
 import time
@@ -34,17 +36,59 @@ def _check_deadline() -> None:
         raise DeadlinePassed
 
 
+class _Watch:
+    """Ends an exchange at its time: a socket's own timeout begins anew with every byte that drips in."""
+
+    def __init__(self, seconds: float) -> None:
+        self._sockets: list[socket.socket] = []
+        self.ended = False
+        self._mutex = threading.Lock()
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def add(self, used: socket.socket | None) -> None:
+        with self._mutex:
+            if used is not None:
+                self._sockets.append(used)
+
+    def _end(self) -> None:
+        with self._mutex:
+            self.ended = bool(self._sockets)
+            for used in self._sockets:
+                with contextlib.suppress(OSError):
+                    socket.socket.shutdown(used, socket.SHUT_RDWR)  # whoever reads it reads its end
+
+    def over(self) -> None:
+        self._timer.cancel()
+        with self._mutex:
+            self._sockets.clear()
+
+
+def _watch(used: socket.socket | None) -> None:
+    if (watch := getattr(_thread, "watch", None)) is not None:
+        watch.add(used)
+
+
 class _Connection(HTTPConnection):
     def connect(self) -> None:
         # Resolving a name has no timeout of its own: what took too long to connect must not be sent any more.
         super().connect()
         _check_deadline()
 
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        super().request(*args, **kwargs)
+        _watch(self.sock)
+
 
 class _SecureConnection(HTTPSConnection):
     def connect(self) -> None:
         super().connect()
         _check_deadline()
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        super().request(*args, **kwargs)
+        _watch(self.sock)
 
 
 class _Pool(HTTPConnectionPool):
@@ -94,14 +138,17 @@ def exchange(
     """Send once and read the whole answer. Never raises for anything that the network or the other side does.
 
     `send_before` is an instant of the monotonic clock: from then on nothing is sent. Neither connecting nor waiting
-    takes longer than what was left until it. `read` bounds each wait for bytes and, together, the reading of the body.
+    takes longer than what was left until it. `read` bounds each wait for bytes and, together, the reading of the body;
+    all together ends after connecting and twice `read`, whatever drips in.
     """
     _thread.deadline = send_before
+    watch: _Watch | None = None
     try:
         _check_deadline()
         if send_before is not None:
             left = max(0.001, send_before - time.monotonic())
             connect, read = min(connect, left), min(read, left)
+        watch = _thread.watch = _Watch(connect + 2 * read)
         response = session().request(
             method, url, headers=dict(headers), data=body, timeout=(connect, read), allow_redirects=False, stream=True
         )
@@ -110,13 +157,17 @@ def exchange(
         except BaseException:
             response.close()
             raise
+        if watch.ended:  # an end in the middle of the headers passes for the end of an answer
+            return Exchange(cause="the answer is too slow")
         return Exchange(response.status_code, response.headers, content)
     except DeadlinePassed:
         return Exchange(cause="deadline passed before sending", untouched=True)
     except (failures.RequestException, OSError, ValueError) as error:
         return Exchange(cause=_named(error), untouched=_never_left(error))
     finally:
-        _thread.deadline = None
+        _thread.deadline = _thread.watch = None
+        if watch is not None:
+            watch.over()
 
 
 class _TooMuch(OSError):
