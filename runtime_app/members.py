@@ -32,7 +32,8 @@ def group_name(tenant: Tenant, role: str) -> str:
 
 
 def add_person(
-    tenant: Tenant, username: str, password: str | None, roles: Iterable[str], *, full_name: str = "", time_zone: str = ""
+    tenant: Tenant, username: str, password: str | None, roles: Iterable[str], *,
+    full_name: str = "", time_zone: str = "",
 ) -> User:
     """Make the person if new (the password is set only then), a member of the tenant, and give the roles there."""
     with transaction.atomic():

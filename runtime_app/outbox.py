@@ -38,7 +38,8 @@ class Tell:
             (("id", "uuid"), ("tenant_id", "uuid"), ("task_id", "uuid"), ("kind", "text"), ("dedup_key", "text"),
              ("payload", "jsonb"), ("due_at", "timestamptz"), ("created_at", "timestamptz"), ("tries", "int"),
              ("last_error", "text")),
-            [(new_id(), row.tenant_id, row.id, p.kind, p.dedup_key, json.dumps(dict(p.payload)), row.now, row.now, 0, "")
+            [(new_id(), row.tenant_id, row.id, p.kind, p.dedup_key, json.dumps(dict(p.payload)), row.now, row.now, 0,
+              "")
              for row, p in wanted],
             "ON CONFLICT (dedup_key) DO NOTHING",
         )

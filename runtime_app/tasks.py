@@ -150,7 +150,8 @@ def supply_input(principal: Principal, task_id: object, *, revision: int, fields
     if fields.keys() - {"answer"}:
         columns["state"] |= _shaped(principal, task)
     transition = Transition(
-        to=Status.QUEUED, events=(Say("task.input_given", {"fields": sorted(fields), **told}),), columns=columns, due=NOW
+        to=Status.QUEUED, events=(Say("task.input_given", {"fields": sorted(fields), **told}),), columns=columns,
+        due=NOW,
     )
     return _done(principal, task, transition)
 
@@ -181,7 +182,9 @@ def _given(task: Task, fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[
     return columns, told
 
 
-def amend(principal: Principal, task_id: object, *, revision: int, amount_minor: int | None, reason: str | None) -> Task:
+def amend(
+    principal: Principal, task_id: object, *, revision: int, amount_minor: int | None, reason: str | None
+) -> Task:
     """Change the request before submission: approvals are superseded, the hold is released, it is judged anew."""
     task = access.task(principal, task_id, do="amend_tasks")
     _expect(task, revision, *BEFORE_SUBMISSION)
@@ -198,7 +201,8 @@ def amend(principal: Principal, task_id: object, *, revision: int, amount_minor:
     columns["ordinal"] = task.ordinal + (1 if task.operations.exists() else 0)
     transition = Transition(
         to=Status.QUEUED, events=(Say("task.amended", {"changes": changes}), *_ended(task, "approval.superseded")),
-        columns=columns, parts=(EndHold(consumed=False), CloseApprovals("superseded", "the request was amended")), due=NOW,
+        columns=columns, due=NOW,
+        parts=(EndHold(consumed=False), CloseApprovals("superseded", "the request was amended")),
     )
     return _done(principal, task, transition)
 

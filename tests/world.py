@@ -36,8 +36,9 @@ from tests.sandbox_process import SandboxProcess
 
 PASSWORD = "correct-horse-9"
 QUICK: dict[str, object] = {
-    "lease": 6.0, "connect_timeout": 0.5, "read_timeout": 1.0, "send_margin": 0.2, "clock_poll": 0.1, "drain_budget": 5.0,
-    "retry_first": 0.05, "retry_most": 0.5, "reconcile_after": [0.05, 0.1, 0.2], "reconcile_every": 0.3,
+    "lease": 6.0, "connect_timeout": 0.5, "read_timeout": 1.0, "send_margin": 0.2, "clock_poll": 0.1,
+    "drain_budget": 5.0, "retry_first": 0.05, "retry_most": 0.5,
+    "reconcile_after": [0.05, 0.1, 0.2], "reconcile_every": 0.3,
     "pending_after": [0.1], "pending_every": 0.2, "max_in_flight": 3.0, "absent_age": 0.5, "absent_count": 3,
     "late_watch_every": 0.2,
 }
@@ -45,7 +46,8 @@ TABLES = (
     "approvals_decision", "approvals_approval", "runtime_app_intent", "runtime_app_hold", "runtime_app_balance",
     "runtime_app_evidence", "runtime_app_call", "runtime_app_operation", "runtime_app_step", "runtime_app_attempt",
     "runtime_app_eventpayload", "runtime_app_event", "runtime_app_message", "runtime_app_task", "runtime_app_session",
-    "runtime_app_serviceaccount", "runtime_app_membership", "runtime_app_tenantusergrant", "runtime_app_tenantgroupgrant",
+    "runtime_app_serviceaccount", "runtime_app_membership", "runtime_app_tenantusergrant",
+    "runtime_app_tenantgroupgrant",
     "runtime_app_tenant", "runtime_app_user_groups", "runtime_app_user_user_permissions", "auth_group_permissions",
     "auth_group", "runtime_app_user", "runtime_clock", "django_session",
 )
@@ -84,7 +86,9 @@ class World:
         self.drain = self.worker("in-test")
 
     def _person(self, username: str, full_name: str, role: str) -> User:
-        return members.add_person(self.amber, username, PASSWORD, [role], full_name=full_name, time_zone="Europe/Berlin")
+        return members.add_person(
+            self.amber, username, PASSWORD, [role], full_name=full_name, time_zone="Europe/Berlin"
+        )
 
     def ports(self) -> Ports:
         base = jobs.ports()
@@ -148,7 +152,8 @@ class World:
 
     def decide(self, who: User, asked: Approval, verdict: str = "approve", reason: str = "", **seen: Any) -> Outcome:
         """Decide as from a page that shows the approval as it is in `asked`."""
-        form: dict[str, Any] = {"fingerprint": asked.fingerprint, "revision": asked.task.revision, "nonce": uuid4().hex} | seen
+        shown = {"fingerprint": asked.fingerprint, "revision": asked.task.revision, "nonce": uuid4().hex}
+        form: dict[str, Any] = shown | seen
         return decisions.decide(who, asked.id, verdict=verdict, reason=reason, **form)
 
     def clock(self, **ahead: float) -> None:

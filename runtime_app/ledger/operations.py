@@ -56,7 +56,8 @@ class SubmitOperation:
         # An insert waits for another batch's of the same payment: in one order, nobody waits in a circle.
         wanted = sorted(wanted, key=lambda one: one[1]._payment(one[0]))
         inserted = rows.insert(
-            "runtime_app_operation", _INSERT, [p._values(row) for row, p in wanted], "ON CONFLICT DO NOTHING RETURNING id"
+            "runtime_app_operation", _INSERT, [p._values(row) for row, p in wanted],
+            "ON CONFLICT DO NOTHING RETURNING id",
         )
         stored = {r[0] for r in inserted}
         again = [(row, p) for row, p in wanted if p.id not in stored]

@@ -9,7 +9,6 @@ from runtime_app.models.columns import now_column
 from runtime_app.models.task import Task
 from runtime_app.models.tenant import Tenant
 
-
 if TYPE_CHECKING:
     _BigInteger = models.BigIntegerField[int, int]
 else:

@@ -44,7 +44,9 @@ class Operation(models.Model):
     resend_disabled = models.BooleanField(default=False)
     case_class = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 - NULL means no case
     note = models.CharField(max_length=300, blank=True, default="")
-    resolved_by = models.ForeignKey("runtime_app.Evidence", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    resolved_by = models.ForeignKey(
+        "runtime_app.Evidence", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     created_at = now_column()
 
     class Meta:
@@ -69,7 +71,8 @@ class Operation(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["tenant", "next_check_at"], name="operation_unresolved", condition=Q(state__in=sorted(UNRESOLVED))
+                fields=["tenant", "next_check_at"], name="operation_unresolved",
+                condition=Q(state__in=sorted(UNRESOLVED)),
             ),
             models.Index(fields=["next_check_at"], name="operation_late_watch", condition=Q(state="not_executed")),
             models.Index(fields=["tenant", "account", "payment_ref"], name="operation_payment"),

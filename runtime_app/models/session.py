@@ -28,7 +28,9 @@ class Message(models.Model):
     id = key()
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
     session = models.ForeignKey(Session, on_delete=models.PROTECT, null=True, blank=True, related_name="messages")
-    task = models.ForeignKey("runtime_app.Task", on_delete=models.PROTECT, null=True, blank=True, related_name="messages")
+    task = models.ForeignKey(
+        "runtime_app.Task", on_delete=models.PROTECT, null=True, blank=True, related_name="messages"
+    )
     author = models.CharField(max_length=120)
     body = models.TextField()
     created_at = now_column()

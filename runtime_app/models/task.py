@@ -78,7 +78,9 @@ class Task(models.Model):
             models.CheckConstraint(
                 condition=Q(currency__isnull=True) | Q(currency__regex=r"^[A-Z]{3}$"), name="task_currency_code"
             ),
-            models.CheckConstraint(condition=Q(payment_ref__isnull=True) | ~Q(payment_ref=""), name="task_payment_not_empty"),
+            models.CheckConstraint(
+                condition=Q(payment_ref__isnull=True) | ~Q(payment_ref=""), name="task_payment_not_empty"
+            ),
             models.CheckConstraint(
                 condition=~Q(status__in=sorted(FINAL)) | Q(due_at__isnull=True, lease_owner__isnull=True),
                 name="task_end_has_no_next_step",

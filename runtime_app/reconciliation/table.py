@@ -81,7 +81,8 @@ class Row:
 ROWS: tuple[Row, ...] = (
     Row(1, F.SUCCEEDED, "no cancel wished", lambda s: not s.cancel_wished, V.COMPLETE),
     Row(2, F.SUCCEEDED, "cancel wished", lambda s: s.cancel_wished, V.COMPLETE_TOO_LATE),
-    Row(4, F.PENDING, "cancel wished and the provider can cancel", lambda s: s.cancel_wished and s.can_cancel, V.SEND_CANCEL),
+    Row(4, F.PENDING, "cancel wished and the provider can cancel", lambda s: s.cancel_wished and s.can_cancel,
+        V.SEND_CANCEL),
     Row(5, F.PENDING, "longer than the method's time", lambda s: s.pending_too_long, V.CASE_STALE_PENDING),
     Row(3, F.PENDING, "else", lambda s: True, V.WAIT_PENDING),
     Row(6, F.FAILED, "any", lambda s: True, V.DECLINED),

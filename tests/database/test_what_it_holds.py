@@ -64,8 +64,8 @@ def test_revisions_fences_and_births_are_held(world: World) -> None:
     refuses("DELETE FROM runtime_app_task WHERE id = %s", [task.id], match="append-only")
     refuses(
         "INSERT INTO runtime_app_task (id, tenant_id, workflow, workflow_version, schema_version, prompt_version, lane,"
-        " request_key, request_sha256, status, revision, fence, starts, ordinal, last_error, order_ref, metadata, state,"
-        " fingerprint, cancel_wished_by, cancel_reason, event_seq, event_head) SELECT %s, tenant_id, workflow,"
+        " request_key, request_sha256, status, revision, fence, starts, ordinal, last_error, order_ref, metadata,"
+        " state, fingerprint, cancel_wished_by, cancel_reason, event_seq, event_head) SELECT %s, tenant_id, workflow,"
         " workflow_version, schema_version, prompt_version, lane, 'other', request_sha256, 'ready', 1, 0, 0, 1, '',"
         " order_ref, metadata, state, '', '', '', 0, '' FROM runtime_app_task WHERE id = %s",
         [uuid4(), task.id], match="starts queued",
@@ -107,9 +107,10 @@ def test_an_operation_keeps_its_request_and_a_payment_its_one_submission(world: 
     copy = (
         "INSERT INTO runtime_app_operation (id, tenant_id, task_id, effect, ordinal, account, order_ref, payment_ref,"
         " amount_minor, currency, exponent, idempotency_key, request_body, request_sha256, api_version, authority,"
-        " fingerprint, state, checks, absents, resends, resend_disabled, note) SELECT %s, tenant_id, task_id, effect, %s,"
-        " account, order_ref, payment_ref, amount_minor, currency, exponent, %s, request_body, request_sha256, api_version,"
-        " authority, fingerprint, 'submitting', 0, 0, 0, false, '' FROM runtime_app_operation WHERE id = %s"
+        " fingerprint, state, checks, absents, resends, resend_disabled, note) SELECT %s, tenant_id, task_id, effect,"
+        " %s, account, order_ref, payment_ref, amount_minor, currency, exponent, %s, request_body,"
+        " request_sha256, api_version, authority, fingerprint, 'submitting', 0, 0, 0, false, ''"
+        " FROM runtime_app_operation WHERE id = %s"
     )
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(copy, [uuid4(), 2, "k2", operation.id])
@@ -130,5 +131,6 @@ def test_a_closed_approval_and_a_decision_never_change(world: World) -> None:
 def test_a_request_key_is_taken_for_ever_within_its_tenant(world: World) -> None:
     task = world.ask(world.order(), 6000)
     refuses(
-        "UPDATE runtime_app_task SET request_key = 'other' WHERE id = %s", [task.id], match="keeps its tenant, request key"
+        "UPDATE runtime_app_task SET request_key = 'other' WHERE id = %s", [task.id],
+        match="keeps its tenant, request key",
     )

@@ -28,7 +28,9 @@ def test_plain_references_pass_unchanged() -> None:
     assert check_ref("ord-1", "r") != check_ref("ORD-1", "r")
 
 
-@pytest.mark.parametrize("value", ["a\x00b", "\ud800", "x\x1b[31m", "zero\u200bwidth", "rtl\u202e", "bom\ufeff", "a" * 501])
+@pytest.mark.parametrize(
+    "value", ["a\x00b", "\ud800", "x\x1b[31m", "zero\u200bwidth", "rtl\u202e", "bom\ufeff", "a" * 501]
+)
 def test_text_with_hidden_characters_is_refused(value: str) -> None:
     with pytest.raises(FieldErrors):
         check_text(value, "reason", most=500)

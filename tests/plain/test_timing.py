@@ -8,7 +8,9 @@ from runtime_app.reconciliation.schedule import backoff, next_look
 from runtime_app.timing import Timing
 
 
-@pytest.mark.parametrize("values", [{"leese": 1}, {"lease": "1"}, {"lease": True}, {"reconcile_after": 5}, {"retry_budget": 1.5}])
+@pytest.mark.parametrize(
+    "values", [{"leese": 1}, {"lease": "1"}, {"lease": True}, {"reconcile_after": 5}, {"retry_budget": 1.5}]
+)
 def test_an_unknown_name_or_kind_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="timing"):
         Timing().with_values(values)

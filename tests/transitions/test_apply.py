@@ -62,7 +62,8 @@ def test_status_event_and_rows_commit_together_or_not_at_all(world: World) -> No
             rows.run("SELECT 1/0")
 
     with pytest.raises(DatabaseError):
-        apply_one(_guard(task), Transition(to=Status.FAILED, events=(Say("task.failed"),), parts=(Broken(False),)), actor="t")
+        failing = Transition(to=Status.FAILED, events=(Say("task.failed"),), parts=(Broken(False),))
+        apply_one(_guard(task), failing, actor="test")
     task.refresh_from_db()
     assert (task.status, task.revision, Event.objects.filter(task=task).count()) == ("queued", 1, 1)
 

@@ -201,7 +201,9 @@ def _declined(
         "task.failed", {"code": "declined", "why": f"The provider did not do it: {code}."})
     return Transition(
         to=Status.CANCELLED if wished else Status.FAILED,
-        events=(told, Say("operation.declined", {"operation": str(known.id), "code": code}), Say("hold.released"), last),
+        events=(
+            told, Say("operation.declined", {"operation": str(known.id), "code": code}), Say("hold.released"), last,
+        ),
         columns={"attention": None},
         parts=(end, EndHold(consumed=False), replace(known, state=OperationState.FAILED, evidence_id=end.id)),
     )

@@ -119,7 +119,9 @@ def _succeeded(sent: Sent, result: Succeeded) -> Transition:
         parts=(
             end, EndHold(consumed=True),
             LearnOperation(operation.id, OperationState.SUCCEEDED, None, end.id, result.refund.ref),
-            tell_order_system(operation.id, sent.facts, operation.payment_ref, operation.amount_minor, result.refund.ref),
+            tell_order_system(
+                operation.id, sent.facts, operation.payment_ref, operation.amount_minor, result.refund.ref
+            ),
         ),
     )
 
@@ -133,7 +135,9 @@ def _declined(sent: Sent, result: Declined) -> Transition:
             Say("operation.declined", {"operation": str(sent.operation.id), "code": result.code}), Say("hold.released"),
             Say("task.failed", {"code": "declined", "why": f"The provider refused it: {result.code}."}),
         ),
-        parts=(end, EndHold(consumed=False), LearnOperation(sent.operation.id, OperationState.FAILED, None, end.id, ref)),
+        parts=(
+            end, EndHold(consumed=False), LearnOperation(sent.operation.id, OperationState.FAILED, None, end.id, ref),
+        ),
     )
 
 
@@ -158,7 +162,10 @@ def _not_sent(sent: Sent, result: Throttled | NotSent) -> Transition:
     return Transition(
         to=Status.READY,
         events=(Say("operation.not_sent", {"operation": str(sent.operation.id), "why": why[:300]}),),
-        parts=(sent.end("not_sent", why[:40]), LearnOperation(sent.operation.id, OperationState.PREPARED, None, note=why[:300])),
+        parts=(
+            sent.end("not_sent", why[:40]),
+            LearnOperation(sent.operation.id, OperationState.PREPARED, None, note=why[:300]),
+        ),
         columns={"last_error": why[:300]},
         due=After(max(asked, backoff(sent.ports.timing, starts))),
         starts=None if turned_away else min(starts, sent.ports.timing.retry_budget - 1),
