@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from redis import Redis
-from rq import Worker
+from rq import Queue, Worker
 
 from tests.bench.rig import PROJECT, until
 
@@ -47,6 +47,17 @@ def rq_workers(*command: str) -> Iterator[list[int]]:
         pids = [process.pid for process in started]
         until(lambda: {worker.pid for worker in Worker.all(connection=redis)} >= set(pids), 60)
         yield pids
+
+
+def rest() -> None:
+    """Wait until no RQ worker works and nobody is rung for: what is measured next is nobody else's."""
+    with Redis.from_url(os.environ["REDIS_URL"]) as redis:
+
+        def quiet() -> bool:
+            waiting = sum(queue.count for queue in Queue.all(connection=redis))
+            return not waiting and all(worker.get_state() == "idle" for worker in Worker.all(connection=redis))
+
+        until(quiet, 60)
 
 
 def ours() -> contextlib.AbstractContextManager[list[int]]:

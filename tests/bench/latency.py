@@ -50,9 +50,11 @@ def ratio(ours: Sequence[tuple[float, float]], other: Sequence[tuple[float, floa
 
 def paced(rig: Rig, submit: Callable[[], None]) -> tuple[float, float]:
     """Seconds that half of the tasks and 95 % of them took."""
+    crews.rest()
     empty(rig.tell)
     submit()  # wakes whoever sleeps
     until(lambda: rig.ask("SELECT count(*) FROM runtime_app_task WHERE status = 'completed'") == 1, 30)
+    crews.rest()
     empty(rig.tell)
     starts: list[float] = []
     first = time.monotonic()

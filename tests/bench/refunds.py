@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from tests.bench import crews, load
 from tests.bench.figures import Figure
-from tests.bench.rig import Rig, Spent, empty, until
+from tests.bench.rig import Rig, Spent, empty
 from tests.bench.three_steps import ratio, ring
 from tests.sandbox_process import SandboxProcess, running_sandbox
 
@@ -30,6 +30,7 @@ def measure(rig: Rig, say: Callable[[str], None]) -> list[Figure]:
         os.environ["SANDBOX_URL"] = sandbox.url
 
         def drive(count: int, workers: Iterable[int], go: Callable[[], None]) -> Spent:
+            crews.rest()
             empty(rig.tell)
             load.refunds(account, tenant, orders(sandbox, count))
             return refund_all(rig, count, workers, go)
@@ -42,7 +43,6 @@ def measure(rig: Rig, say: Callable[[str], None]) -> list[Figure]:
                 floor.append(drive(REFUNDS, crew.pids, crew.drain))
                 say(f"  round {number}, ours: {ours[-1]}")
                 say(f"  round {number}, floor: {floor[-1]}")
-        empty(rig.tell)
     return [
         Figure("refund_vs_floor", ratio(ours, floor, lambda s: s.rate), "of the floor", least=0.3),
         Figure("refund_worker_cpu", ratio(ours, floor, lambda s: s.worker_cpu / s.tasks), "times the floor"),
@@ -59,7 +59,7 @@ def orders(sandbox: SandboxProcess, count: int) -> list[str]:
 
 
 def refund_all(rig: Rig, count: int, workers: Iterable[int], go: Callable[[], None]) -> Spent:
-    """What it costs until the last refund is completed; telling the order system of it is waited for, not timed."""
+    """What it costs until the last refund is completed; telling the order system of it comes after."""
 
     def all_done() -> bool:
         found: Any = rig.tell.execute("SELECT status, count(*) FROM runtime_app_task GROUP BY status").fetchall()
@@ -67,7 +67,4 @@ def refund_all(rig: Rig, count: int, workers: Iterable[int], go: Callable[[], No
             raise RuntimeError(f"not every refund went well: {found}")
         return bool(found == [("completed", count)])
 
-    spent = rig.measured(count, workers, go, all_done, rig.last_commit)
-    if go is ring:
-        until(lambda: rig.ask("SELECT count(*) FROM runtime_app_intent WHERE done_at IS NULL") == 0, 60)
-    return spent
+    return rig.measured(count, workers, go, all_done, rig.last_commit)

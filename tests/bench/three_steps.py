@@ -15,6 +15,7 @@ DBOS_TASKS = 400  # at a rate that does not depend on how many there are
 
 def drive(rig: Rig, tasks: int, workers: Iterable[int], go: Callable[[], None]) -> Spent:
     """Tasks that lie ready are driven to their end; what storing them cost is not counted."""
+    crews.rest()
     empty(rig.tell)
     load.noop3(load.tenant().id, tasks)
     return rig.measured(
