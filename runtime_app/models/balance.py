@@ -40,6 +40,7 @@ class Balance(models.Model):
                 name="balance_within_captured",
             ),
         ]
+        indexes = [models.Index(fields=["tenant", "order_ref"], name="balance_order")]
 
     def __str__(self) -> str:
         return f"{self.payment_ref}: {self.remaining_minor} {self.currency}"

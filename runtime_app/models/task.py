@@ -95,6 +95,7 @@ class Task(models.Model):
             models.Index(fields=["tenant", "status", "-created_at", "-id"], name="task_status_newest"),
             models.Index(fields=["tenant", "order_ref"], name="task_order"),
             models.Index(fields=["tenant", "payment_ref"], name="task_payment"),
+            models.Index(fields=["parked_reason"], name="task_parked", condition=Q(parked_reason__isnull=False)),
         ]
 
     def __str__(self) -> str:
