@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from approvals.models import VERDICTS, Approval, Decision
@@ -30,7 +31,7 @@ from runtime_app.models import User
 from runtime_app.money import Money
 from runtime_app.states import Status
 from runtime_app.texts import check_nonce, check_text
-from runtime_app.transitions import NEVER, NOW, Applied, Guard, Refused, Result, Transition, apply_one
+from runtime_app.transitions import NEVER, NOW, After, Applied, Guard, Refused, Result, Transition, apply_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def _ask_input(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transit
         events=(Say("approval.input_asked", said), Say("task.waiting_input", {"fields": ["answer"]})),
         parts=(vote, CloseApprovals("input_asked", vote.reason)),
         columns={"state": state},
-        due=NEVER,
+        due=After(settings.TIMING.input_deadline) if settings.TIMING.input_deadline else NEVER,
     )
 
 

@@ -46,6 +46,7 @@ class Hand:
     lease_until: float
     facts: Any = None
     lock: UUID | None = None
+    losses: int = 0  # of all sender's locks, before this one was taken
     send_by: float = math.inf  # the last possible send as it is written in the operation, on the monotonic clock
 
 
@@ -106,7 +107,9 @@ class Drain:
                     ring()
                 self._commit(self._start(hands))
             if self.running:
-                self._commit(self._arrived())
+                arrived = self._arrived()
+                due = due or not arrived  # a slow answer: look for other work meanwhile
+                self._commit(arrived)
             elif not may_claim or not due:
                 return due
 
@@ -166,7 +169,8 @@ class Drain:
 
     def _sender_holds(self, hand: Hand, operation_id: UUID) -> bool:
         # This hand, not this process: a task whose lease ran out may be here twice, once with a send still running.
-        return hand.lock == operation_id and self.locks.still_held(operation_id)
+        held = hand.lock == operation_id and hand.losses == self.locks.losses
+        return held and self.locks.still_held(operation_id)
 
     def _raised(self, hand: Hand, error: Exception, effect: bool) -> Transition:
         if effect and hand.task.status == Status.EXECUTING:
@@ -203,14 +207,12 @@ class Drain:
 
     def _with_lock(self, each: Decided) -> Decided:
         transition, hand = each.transition, each.hand
-        if transition.lock is not None and hand.lock is None:
-            if self.locks.take(transition.lock):
-                hand.lock = transition.lock
-            elif transition.to == Status.EXECUTING:
-                # Somebody who was paused may still send this very operation; nothing is handed over beside it.
-                # That is no failure of this task, and uses up nothing.
-                timing, starts = self.ports.timing, hand.task.starts
-                transition = Transition(due=After(backoff(timing, starts)), starts=min(starts, timing.retry_budget - 1))
+        wanted = transition.lock if hand.lock is None else None
+        if wanted is not None and not self._take(hand, wanted) and transition.to == Status.EXECUTING:
+            # Somebody who was paused may still send this very operation; nothing is handed over beside it. That is no
+            # failure of this task, and uses up nothing.
+            timing, starts = self.ports.timing, hand.task.starts
+            transition = Transition(due=After(backoff(timing, starts)), starts=min(starts, timing.retry_budget - 1))
         step = AddStep(each.name, transition.to or "stays", each.active_ms, hand.task.fence)
         transition = replace(
             transition, parts=(*transition.parts, step),
@@ -284,10 +286,17 @@ class Drain:
         if self.hands.get(hand.task.id) is hand:
             del self.hands[hand.task.id]
 
+    def _take(self, hand: Hand, operation_id: UUID) -> bool:
+        if not self.locks.take(operation_id):
+            return False
+        hand.lock, hand.losses = operation_id, self.locks.losses
+        return True
+
     def _give_back(self, hand: Hand) -> None:
-        if hand.lock is not None:
+        # One that was lost with its connection may be another hand's of this process by now.
+        if hand.lock is not None and hand.losses == self.locks.losses:
             self.locks.give_back(hand.lock)
-            hand.lock = None
+        hand.lock = None
 
     def _renew_until(self, done: threading.Event) -> None:
         lease = self.ports.timing.lease

@@ -26,6 +26,7 @@ class SenderLocks:
         self._mutex = threading.Lock()
         self._connection: psycopg.Connection[tuple[object, ...]] | None = None
         self._held: set[UUID] = set()
+        self.losses = 0  # how often all locks were lost together; one taken before a loss is nobody's any more
 
     def take(self, operation_id: UUID) -> bool:
         """Try to take the lock; False when another process holds it, this one already does, or nobody can tell."""
@@ -34,12 +35,14 @@ class SenderLocks:
                 return False
             try:
                 row = self._open().execute(f"SELECT pg_try_advisory_lock({_KEY})", [str(operation_id)]).fetchone()
+                if row is not None and row[0] is True:
+                    self._held.add(operation_id)
+                    return True
             except psycopg.Error:  # the database is away, and with it every lock of this process
                 self._forget()
-                return False
-            if row is not None and row[0] is True:
-                self._held.add(operation_id)
-                return True
+            except BaseException:  # a time limit strikes: nobody knows whether it was taken, so that nobody may keep it
+                self._forget()
+                raise
             return False
 
     def still_held(self, operation_id: UUID) -> bool:
@@ -65,6 +68,9 @@ class SenderLocks:
                 self._connection.execute(f"SELECT pg_advisory_unlock({_KEY})", [str(operation_id)])
             except psycopg.Error:
                 self._forget()
+            except BaseException:
+                self._forget()
+                raise
 
     def close(self) -> None:
         with self._mutex:
@@ -86,6 +92,7 @@ class SenderLocks:
             self._connection.close()
         self._connection = None
         self._held.clear()
+        self.losses += 1
 
 
 _DIRECT = {

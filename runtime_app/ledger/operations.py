@@ -71,13 +71,15 @@ class SubmitOperation:
         now = again[0][0].now
         found = rows.run(
             "UPDATE runtime_app_operation AS o SET state = 'submitting', last_possible_send_at = w.until,"
-            " next_check_at = w.until, authority = w.authority, fingerprint = w.fingerprint"
-            " FROM unnest(%s::uuid[], %s::timestamptz[], %s::jsonb[], %s::text[])"
-            " AS w(id, until, authority, fingerprint)"
+            # What was proved not to have been sent is no first submit: ages and the key's window begin anew.
+            " first_submit_at = w.now, next_check_at = w.until, authority = w.authority, fingerprint = w.fingerprint"
+            " FROM unnest(%s::uuid[], %s::timestamptz[], %s::timestamptz[], %s::jsonb[], %s::text[])"
+            " AS w(id, now, until, authority, fingerprint)"
             " WHERE o.id = w.id AND o.state = 'prepared' AND NOT EXISTS (SELECT 1 FROM runtime_app_operation s"
             " WHERE s.tenant_id = o.tenant_id AND s.account = o.account AND s.payment_ref = o.payment_ref"
             " AND s.state = ANY(%s)) RETURNING o.id",
-            [[p.id for _, p in again], [now + timedelta(seconds=p.send_within) for _, p in again],
+            [[p.id for _, p in again], [now for _ in again],
+             [now + timedelta(seconds=p.send_within) for _, p in again],
              [json.dumps(dict(p.authority)) for _, p in again], [p.fingerprint for _, p in again], sorted(UNRESOLVED)],
         )
         return {r[0] for r in found}

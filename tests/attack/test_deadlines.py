@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,8 +13,9 @@ from django.db import connection
 from rq.timeouts import JobTimeoutException, UnixSignalDeathPenalty
 
 from runtime_app import rows
+from runtime_app.adapters.payments.types import NotSent, Observation
 from runtime_app.drain import Hand
-from runtime_app.models import Call, Operation
+from runtime_app.models import Call, Operation, Task
 from tests.attack.bent import bend
 from tests.world import World
 
@@ -77,3 +79,60 @@ def test_the_time_limit_is_not_taken_for_a_failure_of_the_step_it_strikes(world:
     with pytest.raises(JobTimeoutException):
         world.drain._step(hand, strikes, "on_queued", False)
     world.drain.hands.clear()
+
+
+def test_the_window_of_a_key_begins_with_the_first_send_that_may_have_arrived(world: World) -> None:
+    """Rows 10, 11: what was proved not to have been sent is no first submit. A day of refused connections uses up
+    neither the time in which the key may be sent again nor the age that an absence needs."""
+    refuse = [True]
+
+    def send(real: Any, account: Any, request: Any, **kwargs: Any) -> Any:
+        if refuse:
+            refuse.pop()
+            return NotSent("NewConnectionError", Observation("POST", None, None, None, None, "", "bent"))
+        return real(account, request, **kwargs)
+
+    world.retime(retry_first=60)
+    order = world.order()
+    task = world.ask(order, 1000)
+    world.sandbox.fault("F2", times=1, match={"payment_ref": f"pi_{order}"})
+    bend(world, payments={"create_refund": send})
+    world.until(lambda: "operation.not_sent" in world.events(task))
+    world.clock(hours=23)
+    world.finish(task)
+    assert task.status == "completed" and len(world.effects(order)) == 1
+    assert "case.opened" not in world.events(task)
+
+
+def test_one_slow_answer_does_not_keep_the_worker_from_claiming_other_work(world: World) -> None:
+    """M26, rule 17: what is asked for meanwhile is done meanwhile, by the same worker."""
+    slow, quick = world.order(), world.order()
+    done: list[bool] = []
+
+    def send(real: Any, account: Any, request: Any, **kwargs: Any) -> Any:
+        if request.payment_ref == f"pi_{slow}":
+            world.ask(quick, 1000)
+            connection.close()
+            end = time.monotonic() + 15
+            while not world.effects(quick) and time.monotonic() < end:
+                time.sleep(0.05)
+            done.append(bool(world.effects(quick)))
+        return real(account, request, **kwargs)
+
+    world.retime(lease=30.0, drain_budget=20.0)
+    task = world.ask(slow, 1000)
+    bend(world, payments={"create_refund": send})
+    world.finish(task, seconds=60)
+    assert done[0]
+    world.finish(*Task.objects.all())
+
+
+def test_an_approvers_question_that_nobody_answers_ends_like_every_missing_input(world: World) -> None:
+    """State table: a passed input deadline is the system's cancel, whoever asked for the input."""
+    task = world.ask(world.order(), 6000)
+    world.decide(world.ada, world.approval(task), "ask_input", "Which item came back?")
+    task.refresh_from_db()
+    assert task.status == "waiting_input" and task.due_at is not None
+    world.clock(days=31)
+    world.finish(task)
+    assert task.status == "cancelled"

@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 from django.db import connection, transaction
+from rq.timeouts import JobTimeoutException
 
 from runtime_app import leases, rows
 from runtime_app.ledger.balances import EndHold, TakeHold
 from runtime_app.ledger.operations import SubmitOperation
 from runtime_app.models import Balance, Task
+from runtime_app.senders import SenderLocks
 from runtime_app.transitions import Locked
 from tests.sandbox_process import wait_until
 from tests.world import World
@@ -154,3 +157,53 @@ def test_a_lost_connection_of_the_senders_locks_ends_no_run(world: World) -> Non
     world.finish(*wanted)
     assert [t.status for t in wanted] == ["completed", "completed"]
     assert all(len(world.effects(order)) == 1 for order in orders)
+
+
+def test_a_lock_is_not_left_behind_when_the_time_limit_strikes_while_it_is_taken(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C22: a lock that nobody remembers would keep every other worker from ever believing an absence."""
+    operation, locks, other = uuid4(), SenderLocks(), SenderLocks()
+    open_ = SenderLocks._open
+
+    class Struck:
+        def __init__(self, real: Any) -> None:
+            self.real = real
+
+        def execute(self, *args: Any) -> Any:
+            self.real.execute(*args)
+            raise JobTimeoutException("too long")
+
+    try:
+        monkeypatch.setattr(SenderLocks, "_open", lambda self: Struck(open_(self)))
+        with pytest.raises(JobTimeoutException):
+            locks.take(operation)
+        monkeypatch.undo()
+        wait_until(lambda: other.take(operation))
+    finally:
+        locks.close()
+        other.close()
+
+
+def test_a_hand_whose_lock_was_lost_does_not_give_back_the_lock_of_the_next_hand(world: World) -> None:
+    """Rule 1: the connection broke, the lease ran out, and the same process has the task in another hand now."""
+    world.ask(world.order(), 1000)
+    [first] = world.drain._claim(5)
+    operation, other = uuid4(), SenderLocks()
+    try:
+        assert world.drain._take(first, operation)
+        rows.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign sender locks'"
+            " AND datname = current_database()"
+        )
+        wait_until(lambda: not world.drain._sender_holds(first, operation))
+        second = replace(first, lock=None)
+        assert world.drain._take(second, operation)
+        assert not world.drain._sender_holds(first, operation) and world.drain._sender_holds(second, operation)
+        world.drain._give_back(first)
+        assert world.drain._sender_holds(second, operation) and not other.take(operation)
+        world.drain._give_back(second)
+        assert other.take(operation)
+    finally:
+        world.drain.hands.clear()
+        other.close()
