@@ -169,6 +169,8 @@ class Drain:
 
     def _sender_holds(self, hand: Hand, operation_id: UUID) -> bool:
         # This hand, not this process: a task whose lease ran out may be here twice, once with a send still running.
+        if self.stop.is_set():  # whoever comes next does it; nothing is begun here any more
+            return False
         held = hand.lock == operation_id and hand.losses == self.locks.losses
         return held and self.locks.still_held(operation_id)
 

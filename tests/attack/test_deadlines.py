@@ -16,7 +16,9 @@ from runtime_app import rows
 from runtime_app.adapters.payments.types import NotSent, Observation
 from runtime_app.drain import Hand
 from runtime_app.models import Call, Operation, Task
+from runtime_app.states import Status
 from tests.attack.bent import bend
+from tests.sandbox_process import wait_until
 from tests.world import World
 
 
@@ -136,3 +138,26 @@ def test_an_approvers_question_that_nobody_answers_ends_like_every_missing_input
     world.clock(days=31)
     world.finish(task)
     assert task.status == "cancelled"
+
+
+def test_a_worker_that_is_told_to_stop_sends_nothing_more_and_leaves_the_rest_to_others(world: World) -> None:
+    """M18, SIGTERM: what waits for a thread is proved not sent; another worker does it, without any doubt to resolve."""
+    sent: list[UUID] = []
+
+    def send(real: Any, account: Any, request: Any, **kwargs: Any) -> Any:
+        sent.append(request.operation_id)
+        # The others are handed over as well, and wait for this thread.
+        wait_until(lambda: [hand.task.status for hand in list(drain.hands.values())].count(Status.EXECUTING) == 3)
+        drain.stop.set()
+        return real(account, request, **kwargs)
+
+    orders = [world.order() for _ in range(3)]
+    wanted = [world.ask(order, 1000) for order in orders]
+    drain = bend(world, payments={"create_refund": send}, effects=1)
+    drain.run(30.0, lambda: None)
+    assert drain.stop.is_set() and len(sent) == 1
+    assert not [task for task in wanted if "operation.unknown" in world.events(task)]
+    world.retime()
+    world.finish(*wanted)
+    assert all(len(world.effects(order)) == 1 for order in orders)
+    assert not [task for task in wanted if "operation.unknown" in world.events(task)]
