@@ -17,7 +17,7 @@ from tests.bench.floor import connect
 from tests.bench.floor_births import Asker, Wish
 from tests.bench.rig import Rig, empty
 
-ONE_BY_ONE, BULK, ROUNDS = 300, 2000, 5
+ONE_BY_ONE, BULK, ROUNDS = 200, 2000, 3
 
 
 def measure(rig: Rig, say: Callable[[str], None]) -> list[Figure]:
