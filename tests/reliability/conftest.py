@@ -16,7 +16,7 @@ _lines: list[str] = []
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "reliability" in item.path.parts:
+        if "reliability" in item.path.parts and "world" not in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.processes)
 
 
