@@ -141,7 +141,7 @@ def test_an_approvers_question_that_nobody_answers_ends_like_every_missing_input
 
 
 def test_a_worker_that_is_told_to_stop_sends_nothing_more_and_leaves_the_rest_to_others(world: World) -> None:
-    """M18, SIGTERM: what waits for a thread is proved not sent; another worker does it, without any doubt to resolve."""
+    """M18, SIGTERM: what waits for a thread is proved not sent; another worker does it, and nothing is in doubt."""
     sent: list[UUID] = []
 
     def send(real: Any, account: Any, request: Any, **kwargs: Any) -> Any:
