@@ -12,7 +12,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := $(VENV)/bin
 WITHOUT_SERVERS = env -u DATABASE_URL -u REDIS_URL
 
-.PHONY: up down demo test check bench ready ready-dev lint types imports migrations
+.PHONY: up down demo test check drill bench ready ready-dev lint types imports migrations
 
 up: ready  ## Start the trial: make up [PORT=8000] [VAR=var]
 	@exec $(BIN)/python manage.py up --port "$(PORT)" --var "$(VAR)"
@@ -40,6 +40,9 @@ imports: ready-dev
 migrations: ready-dev
 	@$(WITHOUT_SERVERS) $(BIN)/python -m runtime_app.trial.cluster -- \
 		$(BIN)/python -W error manage.py makemigrations --check --dry-run
+
+drill: ready-dev  ## The long versions of the crash, pause, outage and model runs, before a release
+	@COUNTERSIGN_DRILL=1 $(BIN)/python -m pytest tests/reliability tests/model --timeout 3600 $(ARGS)
 
 bench: ready-dev  ## Figures as ratios in one run; written to bench.json. ARGS=profile shows where the time goes
 	@"$(PYTHON)" runtime_app/trial/bootstrap.py "$(VENV)-bench" tests/bench/requirements.txt
