@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,9 @@ from django.db import transaction
 from runtime_app import chronicle, rows
 from runtime_app.chronicle import Say
 from runtime_app.ids import new_id
+from runtime_app.models import ServiceAccount, Task, Tenant, User
 from runtime_app.points import point
+from runtime_app.states import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,11 @@ _INSERT = (
 ).format(names=", ".join(n for n, _ in _COLUMNS), arrays=", ".join(f"%s::{kind}[]" for _, kind in _COLUMNS))
 
 
-def open_tasks(new: Sequence[NewTask]) -> set[UUID]:
-    """Store these tasks; returns the ids stored. One whose request key is taken in its tenant is not among them."""
+def open_tasks(new: Sequence[NewTask]) -> dict[UUID, datetime]:
+    """Store these tasks; returns the ids stored, each with when. One whose request key is taken is not among them."""
     point("births.begin")
     with transaction.atomic(durable=True):
-        now = rows.run("SELECT runtime_now()")[0][0]
+        now: datetime = rows.run("SELECT runtime_now()")[0][0]
         told = {
             n.id: chronicle.lines(
                 task_id=n.id, tenant_id=n.tenant_id, after=0, head=b"", actor=n.actor, at=now,
@@ -74,11 +77,27 @@ def open_tasks(new: Sequence[NewTask]) -> set[UUID]:
              told[n.id][-1].chain, now, now, now)
             for n in new
         ]
-        stored = {row[0] for row in rows.run(_INSERT, [list(column) for column in zip(*values, strict=True)])}
+        stored = {row[0] for row in rows.run(_INSERT, rows.arrays(_COLUMNS, values))}
         chronicle.write([line for n in new if n.id in stored for line in told[n.id]])
         point("births.commit")
     point("births.committed")
-    return stored
+    return dict.fromkeys(stored, now)
+
+
+def as_stored(
+    new: NewTask, at: datetime, *, tenant: Tenant, requester: User | None, account: ServiceAccount | None
+) -> Task:
+    """The row as it was just written. All of it is in hand; reading it back would cost as much as writing it."""
+    task = Task(
+        id=new.id, tenant=tenant, session_id=new.session_id, workflow=new.workflow,
+        workflow_version=new.workflow_version, schema_version=new.schema_version, prompt_version=new.prompt_version,
+        lane=new.lane, request_key=new.request_key, request_sha256=new.request_sha256, requester=requester,
+        service_account=account, status=Status.QUEUED, status_since=at, due_at=at, order_ref=new.order_ref,
+        payment_ref=new.payment_ref, amount_minor=new.amount_minor, currency=new.currency, reason=new.reason,
+        metadata=dict(new.metadata), event_seq=1, created_at=at,
+    )
+    task._state.adding = False
+    return task
 
 
 def _opened(new: NewTask) -> dict[str, Any]:

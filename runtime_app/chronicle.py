@@ -71,6 +71,12 @@ _RECORD = (
 _PAYLOAD = (("task_id", "uuid"), ("seq", "int"), ("tenant_id", "uuid"), ("data", "jsonb"))
 
 
+_NO_PAYLOAD = ["{}"] * len(_PAYLOAD)
+_WRITE = (  # one round trip: every transition and every birth makes it
+    f"WITH told AS ({rows.insert_query('runtime_app_event', _RECORD)}),"
+    f" said AS ({rows.insert_query('runtime_app_eventpayload', _PAYLOAD)})"
+    " SELECT pg_notify(%s, tenant) FROM unnest(%s::text[]) AS tenant"
+)
 CHANNEL = "events"  # PostgreSQL's channel on which streams hear that a tenant has new events
 
 
@@ -79,13 +85,13 @@ def write(told: Sequence[Line]) -> None:
 
     Streams hear of it when the transaction commits: one notice a tenant, which says nothing but whose events they are.
     """
-    rows.insert(
-        "runtime_app_event", _RECORD,
-        [(t.task_id, t.seq, t.tenant_id, t.type, t.actor, t.at, t.payload_sha256, t.chain) for t in told],
+    if not told:
+        return
+    records = [(t.task_id, t.seq, t.tenant_id, t.type, t.actor, t.at, t.payload_sha256, t.chain) for t in told]
+    payloads = [(t.task_id, t.seq, t.tenant_id, t.payload) for t in told if t.payload]
+    tenants = sorted({str(t.tenant_id) for t in told})
+    rows.run(
+        _WRITE,
+        [*rows.arrays(_RECORD, records), *(rows.arrays(_PAYLOAD, payloads) if payloads else _NO_PAYLOAD), CHANNEL,
+         tenants],
     )
-    rows.insert(
-        "runtime_app_eventpayload", _PAYLOAD, [(t.task_id, t.seq, t.tenant_id, t.payload) for t in told if t.payload]
-    )
-    if told:
-        tenants = sorted({str(t.tenant_id) for t in told})
-        rows.run("SELECT pg_notify(%s, tenant) FROM unnest(%s::text[]) AS tenant", [CHANNEL, tenants])

@@ -21,7 +21,8 @@ def run(query: str, params: Sequence[Any] = ()) -> list[Row]:
 
 
 @cache
-def _insert(table: str, columns: tuple[tuple[str, str], ...], tail: str) -> str:
+def insert_query(table: str, columns: tuple[tuple[str, str], ...], tail: str = "") -> str:
+    """The statement that `insert` runs; its parameters are `arrays` of the rows."""
     names = ", ".join(name for name, _ in columns)
     arrays = ", ".join(f"%s::{kind}[]" for _, kind in columns)
     return f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {tail}"
@@ -31,8 +32,12 @@ def insert(table: str, columns: tuple[tuple[str, str], ...], values: Sequence[Ro
     """Insert many rows by one statement. `columns` are (name, SQL type); `tail` is ON CONFLICT or RETURNING."""
     if not values:
         return []
-    arrays = [array(kind, column) for (_, kind), column in zip(columns, zip(*values, strict=True), strict=True)]
-    return run(_insert(table, columns, tail), arrays)
+    return run(insert_query(table, columns, tail), arrays(columns, values))
+
+
+def arrays(columns: tuple[tuple[str, str], ...], values: Sequence[Row]) -> list[str]:
+    """One array literal a column, of rows that have these columns."""
+    return [array(kind, column) for (_, kind), column in zip(columns, zip(*values, strict=True), strict=True)]
 
 
 def array(kind: str, values: Sequence[Any]) -> str:

@@ -14,7 +14,7 @@ from approvals.requests import CloseApprovals
 from runtime_app import access, rows
 from runtime_app.access import Principal
 from runtime_app.bell import ring_after_commit
-from runtime_app.births import NewTask, open_tasks
+from runtime_app.births import NewTask, as_stored, open_tasks
 from runtime_app.chronicle import Say, canonical
 from runtime_app.errors import Conflict, FieldErrors, Forbidden, IdempotencyConflict, NotFound, RuntimeAppError
 from runtime_app.ledger.balances import EndHold
@@ -69,10 +69,10 @@ def create(principal: Principal, tenant: Tenant, request: Request, *, request_ke
         order_ref=request.order_ref, payment_ref=request.payment_ref, amount_minor=request.amount_minor,
         currency=request.currency, reason=fields["reason"], metadata=request.metadata or {},
     )
-    stored = open_tasks([new])
-    if stored:
+    if (at := open_tasks([new]).get(new.id)) is not None:
         ring_after_commit()
-        return Created(access.task(principal, new.id), replayed=False)
+        account = principal if isinstance(principal, ServiceAccount) else None
+        return Created(as_stored(new, at, tenant=tenant, requester=person, account=account), replayed=False)
     return Created(_the_one_before(principal, tenant, request_key, digest), replayed=True)
 
 

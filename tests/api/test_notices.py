@@ -37,6 +37,6 @@ def test_nothing_written_is_nothing_said(world: World) -> None:
     open_tasks([_new(world.amber, "k")])
     with psycopg.connect(database_url(), autocommit=True) as listener:
         listener.execute("LISTEN events")
-        assert open_tasks([_new(world.amber, "k")]) == set()
+        assert open_tasks([_new(world.amber, "k")]) == {}
         open_tasks([_new(world.birch, "k")])
         assert [n.payload for n in listener.notifies(timeout=20, stop_after=1)] == [str(world.birch.id)]
