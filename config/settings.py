@@ -166,6 +166,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 
 # --- the product ---
+METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # who may read /metrics; empty: nobody
 SANDBOX_URL = env.str("SANDBOX_URL", "http://127.0.0.1:8001")
 PAYMENTS = {
     "provider": env.str("PAYMENTS_PROVIDER", "stripe"),

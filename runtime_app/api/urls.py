@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
 
-from runtime_app.api import health, problems
+from runtime_app.api import health, metrics, problems
 from runtime_app.api.v1 import api
 
 
@@ -19,6 +19,7 @@ nothing_here.csrf_exempt = True  # type: ignore[attr-defined]  # it does nothing
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("api/v1/", api.urls),
     re_path(r"^api/(?P<rest>.*)$", nothing_here),
 ]
