@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
@@ -14,13 +15,18 @@ from runtime_app.money import Money
 
 @dataclass(frozen=True, slots=True)
 class ProviderAccount:
-    """One account at one provider. `base_url` empty means the provider's own address."""
+    """One account at one provider. `base_url` empty means the provider's own address; `settings` are the provider's
+    own (a bank's: whose account pays). Every one of `notice_secrets` is good: there are two while one is replaced.
+    """
 
     id: str
     provider: str
     api_key: str = field(repr=False)
     base_url: str = ""
-    mode: str = "test"
+    mode: str = "test"  # test | live
+    settings: Mapping[str, str] = field(default_factory=dict)
+    notice_secrets: tuple[str, ...] = field(default=(), repr=False)
+    time_zone: str = "UTC"  # the provider's days
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +202,105 @@ FindResult = Found | Absent | Inconclusive
 
 
 @dataclass(frozen=True, slots=True)
+class NoSuchRefund:
+    """The provider answered, and has no refund of this reference."""
+
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class RefundPage:
+    """Newest first. `next_cursor` None: there is no more."""
+
+    refunds: tuple[ProviderRefund, ...]
+    next_cursor: str | None
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
 class PaymentSnapshot:
+    """`live` is what the provider says of the mode, None when it says nothing."""
+
     payment_ref: str
     captured: Money
     refunded: Money
     seen: Observation
+    live: bool | None = None
+    disputed: bool = False
+
+
+# --- what a provider tells by itself ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notice whose signature is right. It is a hint that something changed, never the truth by itself."""
+
+    event_id: str
+    kind: str
+    refund_ref: str | None = None
+    operation_ref: str | None = None
+    payment_ref: str | None = None
+    says: str = ""  # the status it tells of, for the record only
+    occurred_at: datetime | None = None
+    live: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeRefused:
+    """Not signed with a secret of this account, too old, or not readable."""
+
+    why: str
+
+
+class LineKind(StrEnum):
+    REFUND = "refund"
+    REFUND_FAILED = "refund_failed"  # money of a refund that came back
+    DISPUTE = "dispute"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class StatementLine:
+    """One booking. `amount` is signed: negative left the account, positive came in."""
+
+    ref: str
+    kind: LineKind
+    amount: Money
+    occurred_at: datetime
+    raw_sha256: str
+    provider_ref: str | None = None
+    our_ref: str | None = None  # the operation's id as the provider gives it back
+    payment_ref: str | None = None
+    settled_on: date | None = None
+    fee: Money | None = None
+    live: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One day of one account as the provider tells it. `trouble` says why it is not the whole day; empty: it is, as far
+    as the provider's paging tells. Balances and counts are None where the provider gives none.
+    """
+
+    day: date
+    lines: tuple[StatementLine, ...]
+    sha256: str
+    source: str  # list | camt.053
+    account_ref: str = ""
+    sequence: str = ""
+    opening: Money | None = None
+    closing: Money | None = None
+    count_told: int | None = None
+    trouble: str = ""
+    seen: Observation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BadStatement:
+    """Refused as a whole, with a sentence a person can act on; nothing of it counts."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +315,11 @@ class Capabilities:
     lookup_consistency: str  # strong | eventual
     can_cancel: frozenset[RefundStatus]
     max_in_flight: float | None = None
+    reads_payments: bool = True  # what was captured and refunded of a payment can be asked for
+    sweeps: bool = False  # all refunds of a time can be listed, whatever their payment
+    notices: bool = False
+    statement: str = "none"  # list | camt.053 | none
+    needs_destination: bool = False
 
 
 class PaymentProvider(Protocol):
@@ -225,10 +330,19 @@ class PaymentProvider(Protocol):
 
     def capabilities(self, account: ProviderAccount) -> Capabilities: ...
 
+    def check_account(self, account: ProviderAccount) -> Mapping[str, str]:
+        """What is missing or wrong in the account's own settings: sentences by the setting's name; empty: usable."""
+
     def check_representable(self, amount: Money) -> str | None:
         """A sentence that says why the provider cannot move this amount, or None when it can."""
 
-    def freeze(self, *, operation_id: UUID, payment_ref: str, amount: Money, reason: str | None) -> RefundRequest: ...
+    def check_destination(self, destination: str | None) -> str | None:
+        """A sentence that says why money cannot be sent there, or None. Most providers pay back where it came from."""
+
+    def freeze(
+        self, account: ProviderAccount, *, operation_id: UUID, payment_ref: str, amount: Money, reason: str | None,
+        destination: str | None = None,
+    ) -> RefundRequest: ...
 
     def create_refund(
         self, account: ProviderAccount, request: RefundRequest, *, idempotency_key: str, resend: bool,
@@ -237,7 +351,20 @@ class PaymentProvider(Protocol):
 
     def find_refunds(
         self, account: ProviderAccount, *, operation_id: UUID, payment_ref: str, currency: str, deadline: Deadline
-    ) -> FindResult: ...
+    ) -> FindResult:
+        """The refunds that carry this operation's id, of this payment."""
+
+    def retrieve_refund(
+        self, account: ProviderAccount, *, refund_ref: str, deadline: Deadline
+    ) -> Found | NoSuchRefund | Inconclusive:
+        """One refund by the provider's reference, whoever made it."""
+
+    def list_refunds(
+        self, account: ProviderAccount, *, payment_ref: str | None, since: datetime | None, cursor: str | None,
+        deadline: Deadline,
+    ) -> RefundPage | Inconclusive:
+        """One page of all refunds, newest first, of one payment or of the whole account; those before `since` may be
+        left out, and reading may stop at the first of them."""
 
     def retrieve_payment(
         self, account: ProviderAccount, *, payment_ref: str, deadline: Deadline
@@ -246,3 +373,16 @@ class PaymentProvider(Protocol):
     def cancel_refund(
         self, account: ProviderAccount, *, refund_ref: str, idempotency_key: str, deadline: Deadline
     ) -> CreateResult: ...
+
+    def read_statement(
+        self, account: ProviderAccount, *, day: date, deadline: Deadline
+    ) -> Statement | BadStatement | Inconclusive:
+        """One day of the account, in the provider's time zone, all pages of it."""
+
+    def parse_statement(self, account: ProviderAccount, raw: bytes) -> Statement | BadStatement:
+        """A statement that came as a file."""
+
+    def parse_notice(
+        self, account: ProviderAccount, *, headers: Mapping[str, str], body: bytes, now: datetime
+    ) -> Notice | NoticeRefused:
+        """Check the signature over the raw body against the account's secrets and the replay window, then read it."""
