@@ -35,6 +35,9 @@ class At(Protocol):
     @property
     def account(self) -> ProviderAccount: ...
 
+    @property
+    def destination(self) -> str | None: ...
+
 
 class Provider(At, Protocol):
     """`goes_wrong` takes the number of a fault and arms it for the next create of this payment."""
@@ -56,6 +59,7 @@ class StripeAtSandbox:
     payments: PaymentProvider = field(
         default_factory=lambda: StripePayments(connect_timeout=5.0, read_timeout=10.0)
     )
+    destination: str | None = None
 
     @property
     def account(self) -> ProviderAccount:
@@ -87,6 +91,7 @@ class StripeAtSandbox:
 class InMemory:
     payments: MemoryPayments = field(default_factory=MemoryPayments)
     account: ProviderAccount = field(default_factory=lambda: ProviderAccount("acct_1", "memory", "sk_none"))
+    destination: str | None = None
 
     def open_payment(self, captured: int = 10000, currency: str = "USD") -> str:
         ref = f"pi_m{next(_numbers)}"
@@ -118,7 +123,8 @@ class Refunding:
     @property
     def request(self) -> RefundRequest:
         return self.provider.payments.freeze(
-            operation_id=self.operation_id, payment_ref=self.payment_ref, amount=self.amount, reason="damaged"
+            self.provider.account, operation_id=self.operation_id, payment_ref=self.payment_ref, amount=self.amount,
+            reason="damaged", destination=self.provider.destination,
         )
 
     def send(self, *, resend: bool = False, key: str | None = None, seconds: float = 20.0) -> CreateResult:

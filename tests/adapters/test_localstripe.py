@@ -36,6 +36,8 @@ KEY = "sk_test_localstripe"
 
 
 class AtLocalstripe:
+    destination: str | None = None
+
     def __init__(self, url: str) -> None:
         self.account = ProviderAccount("acct_l", "stripe", KEY, url)
         self.payments = StripePayments(connect_timeout=5, read_timeout=20)

@@ -9,14 +9,17 @@ from uuid import UUID
 import pytest
 
 from runtime_app.adapters.payments.stripe import StripePayments
-from runtime_app.adapters.payments.stripe_evidence import judge_cancel, judge_create, read_answer
+from runtime_app.adapters.payments.stripe_events import NoSuchEvent
+from runtime_app.adapters.payments.stripe_evidence import Answer, judge_cancel, judge_create, read_answer
 from runtime_app.adapters.payments.stripe_search import find_refunds
 from runtime_app.adapters.payments.types import (
     Declined,
+    FindResult,
     Inconclusive,
     Mismatch,
     OutcomeUnknown,
     PaymentSnapshot,
+    ProviderAccount,
     Succeeded,
     Throttled,
 )
@@ -25,7 +28,8 @@ from runtime_app.money import Money
 
 OPERATION = UUID("12345678-1234-5678-1234-567812345678")
 REQUEST = StripePayments(connect_timeout=1, read_timeout=1).freeze(
-    operation_id=OPERATION, payment_ref="pi_1", amount=Money(500, "USD"), reason=None
+    ProviderAccount("a", "stripe", "sk_test_x"), operation_id=OPERATION, payment_ref="pi_1",
+    amount=Money(500, "USD"), reason=None,
 )
 GOOD: dict[str, Any] = {
     "id": "re_1", "object": "refund", "amount": 500, "currency": "usd", "payment_intent": "pi_1",
@@ -118,18 +122,23 @@ def test_a_cancel_that_answers_with_another_refund_is_a_mismatch() -> None:
     assert isinstance(judge_cancel(answer, "re_1"), Mismatch)
 
 
+def found_in(page: Answer, total: PaymentSnapshot) -> FindResult:
+    return find_refunds(lambda after: page, lambda: total, lambda nameless: NoSuchEvent(), operation_ref="x",
+                        payment_ref="pi_1", currency="USD")
+
+
 @pytest.mark.parametrize("data", [
     [GOOD | {"payment_intent": "pi_2"}], [GOOD | {"amount": "5"}], ["re_1"], [GOOD, GOOD], None, {"0": GOOD},
 ], ids=lambda d: str(d)[:30])
 def test_a_list_with_one_strange_entry_proves_nothing(data: Any) -> None:
     page = read_answer(answered({"object": "list", "has_more": False, "data": data}), "GET", "v")
     total = PaymentSnapshot("pi_1", Money(500, "USD"), Money(0, "USD"), page.seen)
-    result = find_refunds(lambda after: page, lambda: total, operation_ref="x", payment_ref="pi_1", currency="USD")
+    result = found_in(page, total)
     assert isinstance(result, Inconclusive)
 
 
 def test_pages_that_go_in_a_circle_end() -> None:
     page = read_answer(answered({"object": "list", "has_more": True, "data": [GOOD]}), "GET", "v")
     total = PaymentSnapshot("pi_1", Money(500, "USD"), Money(500, "USD"), page.seen)
-    result = find_refunds(lambda after: page, lambda: total, operation_ref="x", payment_ref="pi_1", currency="USD")
+    result = found_in(page, total)
     assert isinstance(result, Inconclusive) and "follow" in result.cause

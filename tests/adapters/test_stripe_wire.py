@@ -58,10 +58,10 @@ def answers(heard: list[bytes]) -> Iterator[Answers]:
 
 def refund_at(url: str, *, read_timeout: float = 5.0) -> object:
     payments = StripePayments(connect_timeout=5, read_timeout=read_timeout)
-    request = payments.freeze(operation_id=uuid4(), payment_ref="pi_1", amount=Money(5, "USD"), reason=None)
+    account = ProviderAccount("a", "stripe", "sk_test_x", url)
+    request = payments.freeze(account, operation_id=uuid4(), payment_ref="pi_1", amount=Money(5, "USD"), reason=None)
     return payments.create_refund(
-        ProviderAccount("a", "stripe", "sk_test_x", url), request, idempotency_key="k", resend=False,
-        deadline=Deadline.after(20),
+        account, request, idempotency_key="k", resend=False, deadline=Deadline.after(20)
     )
 
 
@@ -70,7 +70,8 @@ def test_the_frozen_bytes_are_what_is_sent_every_time(stripe: StripeAtSandbox, r
     """I3 of money.md."""
     refund = Refunding(stripe, stripe.open_payment(), Money(500, "USD"))
     request = stripe.payments.freeze(
-        operation_id=refund.operation_id, payment_ref=refund.payment_ref, amount=refund.amount, reason=reason
+        stripe.account, operation_id=refund.operation_id, payment_ref=refund.payment_ref, amount=refund.amount,
+        reason=reason,
     )
     stripe.sandbox.fault("F4", match={"payment_ref": refund.payment_ref})
     for resend in (False, True):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from runtime_app.adapters.payments.stripe_units import from_stripe
+from runtime_app.adapters.payments.stripe_objects import Garbled, plain, read_refund
 from runtime_app.adapters.payments.types import (
     CreateResult,
     Declined,
@@ -27,20 +25,15 @@ from runtime_app.adapters.payments.types import (
 )
 from runtime_app.adapters.strict_json import Unreadable, read_object
 from runtime_app.adapters.wire import Exchange
-from runtime_app.currencies import EXPONENTS
 
-REF_MOST = 200  # characters of a refund's id; Stripe's own have about thirty
 ADAPTER_VERSION = "stripe-1/sdk-16.1.0"
-_SECRET = re.compile(r"\b[a-z]{2}_(?:live|test)?_?[A-Za-z0-9*]{6,}")
-_KEPT = ("id", "object", "amount", "amount_received", "currency", "status", "payment_intent", "charge", "created",
-         "failure_reason", "pending_reason", "has_more")
-_KEPT_ERROR = ("type", "code", "param", "decline_code")
+_KEPT = ("id", "object", "type", "amount", "amount_received", "amount_captured", "amount_refunded", "currency",
+         "status", "payment_intent", "charge", "created", "failure_reason", "pending_reason", "has_more", "total_count",
+         "source", "livemode", "disputed", "idempotency_key")
+_KEPT_INSIDE = ("latest_charge", "source", "request")
+_KEPT_ERROR = ("type", "code", "param", "decline_code", "message")
 # Stripe gives an over-refund no code of its own, only this sentence.
 _TOO_LARGE = "greater than unrefunded amount"
-
-
-class Garbled(ValueError):
-    """An object lacks what every refund has, or holds something impossible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,50 +76,17 @@ def redacted(body: dict[str, Any] | None) -> Any:
     """The few fields that a decision rests on; everything else stays only as the digest."""
     if body is None:
         return None
-    kept = {name: _plain(body[name]) for name in _KEPT if name in body}
+    kept = {name: plain(body[name]) for name in _KEPT if name in body}
     if isinstance(metadata := body.get("metadata"), dict) and "operation_id" in metadata:
-        kept["operation_id"] = _plain(metadata["operation_id"])
+        kept["operation_id"] = plain(metadata["operation_id"])
     if isinstance(error := body.get("error"), dict):
-        kept["error"] = {name: _plain(error[name]) for name in _KEPT_ERROR if name in error}
-        kept["error"]["message"] = _plain(error.get("message"))
+        kept["error"] = {name: plain(error[name]) for name in _KEPT_ERROR if name in error}
+    for name in _KEPT_INSIDE:
+        if isinstance(inner := body.get(name), dict):
+            kept[name] = {part: plain(inner[part]) for part in _KEPT if part in inner}
     if isinstance(data := body.get("data"), list):
         kept["data"] = [redacted(one) for one in data[:100] if isinstance(one, dict)]
     return kept
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        # What PostgreSQL cannot store must not keep evidence from being recorded.
-        clean = value.replace("\0", "").encode("utf-8", "replace").decode()
-        return _SECRET.sub(lambda m: m.group() if not m.group().startswith(("sk_", "rk_")) else "(key)", clean)[:300]
-    if value is None or isinstance(value, bool):
-        return value
-    return value if isinstance(value, int) and abs(value) < 2**53 else f"({type(value).__name__})"
-
-
-def read_refund(value: object) -> ProviderRefund:
-    """A refund object, or Garbled."""
-    if not isinstance(value, dict) or value.get("object") != "refund":
-        raise Garbled("not a refund")
-    ref, payment = value.get("id"), value.get("payment_intent")
-    amount = from_stripe(value.get("amount"), value.get("currency"))
-    if not isinstance(ref, str) or not 0 < len(ref) <= REF_MOST or not isinstance(payment, str) or amount is None:
-        raise Garbled("id, payment or amount")
-    if not ref.isprintable():  # it is kept with the operation, and a database cannot keep every string
-        raise Garbled("id")
-    if amount.minor < 1:
-        raise Garbled("id, payment or amount")
-    try:
-        status = RefundStatus(value.get("status"))  # type: ignore[arg-type]
-    except ValueError:
-        raise Garbled("status") from None
-    metadata, created, reason = value.get("metadata"), value.get("created"), value.get("failure_reason")
-    operation = metadata.get("operation_id") if isinstance(metadata, dict) else None
-    return ProviderRefund(
-        ref, operation if isinstance(operation, str) and len(operation) <= 500 else None, payment, amount, status,
-        _plain(reason) if isinstance(reason, str) else None,
-        datetime.fromtimestamp(created, UTC) if type(created) is int and 0 <= created < 2**34 else None,
-    )
 
 
 def judge_create(answer: Answer, request: RefundRequest, *, resend: bool) -> CreateResult:
@@ -134,7 +94,7 @@ def judge_create(answer: Answer, request: RefundRequest, *, resend: bool) -> Cre
     if answer.ok is None:
         return _judge_refusal(answer, resend=resend)
     try:
-        refund = read_refund(answer.ok)
+        refund = read_refund(answer.ok, request.payment_ref)
     except Garbled as garbled:
         return OutcomeUnknown("answer", f"a 200 that is no refund: {garbled}", answer.seen)
     differs = tuple(name for name, equal in (
@@ -198,7 +158,7 @@ def error_code(error: dict[str, Any]) -> str:
     message, code = error.get("message"), error.get("code")
     if isinstance(message, str) and _TOO_LARGE in message:
         return "amount_too_large"
-    return str(_plain(code if isinstance(code, str) and code else error["type"]))[:100]
+    return str(plain(code if isinstance(code, str) and code else error["type"]))[:100]
 
 
 def why(answer: Answer) -> str:
@@ -215,7 +175,3 @@ def _seconds(text: str | None) -> float | None:
     if text is None or not (text.isascii() and text.replace(".", "", 1).isdigit()) or len(text) > 8:
         return None
     return min(float(text), 3600.0)
-
-
-def known_currency(value: object) -> str | None:
-    return value.upper() if isinstance(value, str) and value.upper() in EXPONENTS else None

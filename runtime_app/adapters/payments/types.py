@@ -27,6 +27,7 @@ class ProviderAccount:
     settings: Mapping[str, str] = field(default_factory=dict)
     notice_secrets: tuple[str, ...] = field(default=(), repr=False)
     time_zone: str = "UTC"  # the provider's days
+    closed: bool = False  # nothing new is sent there; what was sent is still asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,9 @@ class LineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatementLine:
-    """One booking. `amount` is signed: negative left the account, positive came in."""
+    """One booking. `amount` is signed: negative left the account, positive came in. `booked` is what it was in the
+    account's own currency, when the provider exchanged it for that; `fee` is in the currency of what was booked.
+    """
 
     ref: str
     kind: LineKind
@@ -275,6 +278,7 @@ class StatementLine:
     settled_on: date | None = None
     fee: Money | None = None
     live: bool | None = None
+    booked: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)
