@@ -56,8 +56,10 @@ def to_stripe(amount: Money) -> int:
 
 
 def from_stripe(value: object, currency: object) -> Money | None:
-    """The amount in ISO minor units; None when it is no amount, or none that we could have written."""
+    """The amount in ISO minor units; None when it is no amount, or in units that we do not know."""
     if type(value) is not int or not isinstance(currency, str) or currency.upper() not in EXPONENTS:
+        return None
+    if currency.upper() in UNITS_UNKNOWN:
         return None
     rule = RULES.get(currency.upper(), _PLAIN)
     if value % rule.times:
