@@ -21,12 +21,17 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
-def read_object(body: bytes) -> dict[str, Any]:
-    """The object that `body` holds. Duplicate names, NaN, endless nesting and other kinds of value raise Unreadable."""
+def read_value(body: bytes) -> Any:
+    """The JSON value that `body` holds. Duplicate names, NaN and endless nesting raise Unreadable."""
     try:
-        value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise Unreadable(str(error) or type(error).__name__) from None
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """The object that `body` holds; another kind of value raises Unreadable too."""
+    value = read_value(body)
     if not isinstance(value, dict):
         raise Unreadable("not an object")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from runtime_app.adapters.payments.bank import BankPayments
 from runtime_app.adapters.payments.stripe import StripePayments
 from runtime_app.adapters.payments.types import PaymentProvider
 
@@ -12,8 +13,13 @@ def _stripe(connect_timeout: float, read_timeout: float) -> PaymentProvider:
     return StripePayments(connect_timeout=connect_timeout, read_timeout=read_timeout)
 
 
+def _bank(connect_timeout: float, read_timeout: float) -> PaymentProvider:
+    return BankPayments(connect_timeout=connect_timeout, read_timeout=read_timeout)
+
+
 PROVIDERS: dict[str, Callable[[float, float], PaymentProvider]] = {
     "stripe": _stripe,
+    "bank": _bank,
 }
 
 
