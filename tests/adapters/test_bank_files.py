@@ -135,6 +135,7 @@ def test_a_destination_that_is_none_is_refused_in_a_sentence(text: str | None) -
     ({"settings": SETTINGS | {"debtor_name": " \x1b "}}, {"debtor_name"}),
     ({"settings": SETTINGS | {"debtor_bic": "MOCK"}}, {"debtor_bic"}),
     ({"settings": SETTINGS | {"debtor_currency": "EURO"}}, {"debtor_currency"}),
+    ({"settings": SETTINGS | {"debtor_ibann": "x"}}, {"debtor_ibann"}),
     ({"base_url": ""}, {"base_url"}), ({"base_url": "ftp://bank"}, {"base_url"}),
     ({"time_zone": "Moon/Sea"}, {"time_zone"}), ({"api_key": "two\r\nlines"}, {"api_key"}),
     ({"api_key": "naïve:x"}, {"api_key"}),

@@ -15,6 +15,7 @@ from runtime_app.currencies import EXPONENTS
 
 NAME_MOST = 70  # characters of a name in a SEPA payment
 DESTINATION_MOST = 200
+SETTINGS = frozenset({"debtor_iban", "debtor_name", "debtor_bic", "debtor_currency"})
 _COMPACT = re.compile(r"[A-Z0-9]+", re.ASCII)
 
 
@@ -91,7 +92,8 @@ def account_trouble(account: ProviderAccount) -> Mapping[str, str]:
         "api_key": (not account.api_key or (account.api_key.isascii() and account.api_key.isprintable()),
                     "Write user:password or a token, in plain ASCII on one line."),
     }
-    return {name: sentence for name, (right, sentence) in checks.items() if not right}
+    unknown = {str(name): "A bank's account has no such setting." for name in account.settings if name not in SETTINGS}
+    return {name: sentence for name, (right, sentence) in checks.items() if not right} | unknown
 
 
 def _setting(account: ProviderAccount, name: str) -> str:
