@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import sys
@@ -168,12 +170,9 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 # --- the product ---
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # who may read /metrics; empty: nobody
 SANDBOX_URL = env.str("SANDBOX_URL", "http://127.0.0.1:8001")
-PAYMENTS = {
-    "provider": env.str("PAYMENTS_PROVIDER", "stripe"),
-    "account": env.str("PAYMENTS_ACCOUNT", "stripe"),
-    "base_url": env.str("PAYMENTS_URL", SANDBOX_URL if ENVIRONMENT != "live" else ""),
-    "api_key": env.str("STRIPE_API_KEY", "sk_test_trial" if ENVIRONMENT != "live" else environ.Env.NOTSET),
-}
+# Provider secrets are sealed under the first of these Fernet keys and opened with any of them.
+_MADE_UP = base64.urlsafe_b64encode(hashlib.sha256(b"countersign seal " + SECRET_KEY.encode()).digest()).decode()
+SEAL_KEYS = env.list("COUNTERSIGN_SEAL_KEYS", default=[_MADE_UP] if ENVIRONMENT != "live" else environ.Env.NOTSET)
 ORDERS = {"system": env.str("ORDERS_SYSTEM", "sandbox"), "base_url": env.str("ORDERS_URL", SANDBOX_URL)}
 try:
     TIMING = Timing().with_values(json.loads(env.str("COUNTERSIGN_TIMING", "{}")))

@@ -39,6 +39,7 @@ class NewTask:
     currency: str | None = None
     reason: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
     id: UUID = field(default_factory=new_id)
 
 
@@ -47,13 +48,13 @@ _COLUMNS = (
     ("prompt_version", "text"), ("lane", "text"), ("request_key", "text"), ("request_sha256", "text"),
     ("session_id", "uuid"), ("service_account_id", "uuid"), ("requester_id", "bigint"), ("order_ref", "text"),
     ("payment_ref", "text"), ("amount_minor", "bigint"), ("currency", "text"), ("reason", "text"),
-    ("metadata", "jsonb"), ("event_seq", "int"), ("event_head", "bytea"), ("due_at", "timestamptz"),
+    ("metadata", "jsonb"), ("state", "jsonb"), ("event_seq", "int"), ("event_head", "bytea"), ("due_at", "timestamptz"),
     ("created_at", "timestamptz"), ("status_since", "timestamptz"),
 )
 _INSERT = (
-    "INSERT INTO runtime_app_task ({names}, status, revision, fence, starts, ordinal, last_error, state, fingerprint,"
+    "INSERT INTO runtime_app_task ({names}, status, revision, fence, starts, ordinal, last_error, fingerprint,"
     " cancel_wished_by, cancel_reason)"
-    " SELECT *, 'queued', 1, 0, 0, 1, '', '{{}}', '', '', '' FROM unnest({arrays})"
+    " SELECT *, 'queued', 1, 0, 0, 1, '', '', '', '' FROM unnest({arrays})"
     " ON CONFLICT (tenant_id, request_key) DO NOTHING RETURNING id"
 ).format(names=", ".join(n for n, _ in _COLUMNS), arrays=", ".join(f"%s::{kind}[]" for _, kind in _COLUMNS))
 
@@ -73,8 +74,8 @@ def open_tasks(new: Sequence[NewTask]) -> dict[UUID, datetime]:
         values = [
             (n.id, n.tenant_id, n.workflow, n.workflow_version, n.schema_version, n.prompt_version, n.lane,
              n.request_key, n.request_sha256, n.session_id, n.service_account_id, n.requester_id, n.order_ref,
-             n.payment_ref, n.amount_minor, n.currency, n.reason, json.dumps(dict(n.metadata)), 1,
-             told[n.id][-1].chain, now, now, now)
+             n.payment_ref, n.amount_minor, n.currency, n.reason, json.dumps(dict(n.metadata)),
+             json.dumps(dict(n.state)), 1, told[n.id][-1].chain, now, now, now)
             for n in new
         ]
         stored = {row[0] for row in rows.run(_INSERT, rows.arrays(_COLUMNS, values))}
@@ -94,7 +95,7 @@ def as_stored(
         lane=new.lane, request_key=new.request_key, request_sha256=new.request_sha256, requester=requester,
         service_account=account, status=Status.QUEUED, status_since=at, due_at=at, order_ref=new.order_ref,
         payment_ref=new.payment_ref, amount_minor=new.amount_minor, currency=new.currency, reason=new.reason,
-        metadata=dict(new.metadata), event_seq=1, created_at=at,
+        metadata=dict(new.metadata), state=dict(new.state), event_seq=1, created_at=at,
     )
     task._state.adding = False
     return task

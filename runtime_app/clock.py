@@ -8,9 +8,9 @@ import threading
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
-from runtime_app import late, leases, outbox, rows
+from runtime_app import leases, looks, outbox, rows, watch
 from runtime_app.bell import ring
-from runtime_app.ledger.operations import wake_free_siblings
+from runtime_app.ledger.operations import wake_free_siblings, wake_unblocked
 
 log = logging.getLogger(__name__)
 _ACTIVE = 7_260_913_001  # the advisory lock of the one active clock; any number may be started
@@ -19,9 +19,10 @@ _ACTIVE = 7_260_913_001  # the advisory lock of the one active clock; any number
 def tick() -> list[str]:
     """Ring once for each lane with something due; returns the lanes rung for."""
     wake_free_siblings()
+    wake_unblocked()
     leases.wake_unsuspended()
     lanes = leases.due_lanes(settings.LANES)
-    if outbox.is_anything_due() or late.is_anything_due():
+    if any(module.is_anything_due() for module in (outbox, watch, looks)):
         lanes.add("default")
     return [lane for lane in sorted(lanes) if ring(lane)]
 

@@ -42,5 +42,10 @@ TYPES: dict[str, str] = {
     "operation.resend_answered": "The provider answered the same-key resend.",
     "operation.cancel_submitted": "The provider was asked to cancel it.",
     "cancel.too_late": "Cancelling was wished for, but it was done already.",
+    "operation.returned": "The money came back after the provider had done it.",
+    "notice.received": "The provider told us that something changed; it is asked what.",
     "case.opened": "A person must look at this.",
+    "case.answered": "What a person asked for in a case has been done.",
+    "case.decided": "A person has decided in a case.",
+    "case.closed": "A case is closed.",
 }

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.conf import settings
 
-from runtime_app import late, outbox
+from runtime_app import looks, outbox, watch
 from runtime_app.adapters import orders, payments
-from runtime_app.adapters.payments.types import Deadline, ProviderAccount
+from runtime_app.adapters.payments.types import Deadline
 from runtime_app.bell import ring
 from runtime_app.drain import Drain
 from runtime_app.outbox import Due
@@ -26,13 +26,10 @@ _AT_ONCE = 5  # each may wait for an order system that hangs, and meanwhile this
 def ports() -> Ports:
     timing = settings.TIMING
     return Ports(
-        payments=payments.build(
-            settings.PAYMENTS["provider"], connect_timeout=timing.connect_timeout, read_timeout=timing.read_timeout
-        ),
-        account=ProviderAccount(
-            id=settings.PAYMENTS["account"], provider=settings.PAYMENTS["provider"],
-            api_key=settings.PAYMENTS["api_key"], base_url=settings.PAYMENTS["base_url"],
-        ),
+        providers={
+            name: payments.build(name, connect_timeout=timing.connect_timeout, read_timeout=timing.read_timeout)
+            for name in payments.PROVIDERS
+        },
         orders=orders.build(
             settings.ORDERS["system"], base_url=settings.ORDERS["base_url"], connect_timeout=timing.connect_timeout
         ),
@@ -51,7 +48,7 @@ def advance(lane: str = "default", **_later: Any) -> bool:
     """Work on the lane until nothing is due or the time is up; rings again for what is left."""
     more = drain(lane).run(settings.TIMING.drain_budget, lambda: ring(lane))
     relay()
-    watch(lane)
+    look_around(lane)
     if more:
         ring(lane)
     return more
@@ -69,12 +66,14 @@ def relay() -> int:
     return taken
 
 
-def watch(lane: str) -> None:
-    """Look at what may have been executed late, one after another, until the time is up."""
+def look_around(lane: str) -> None:
+    """Work through what is not a task's own step, one after another, until the time is up: looks at payments and at
+    operations whose outcome was proved before."""
     until = time.monotonic() + settings.TIMING.drain_budget
-    while late.watch(ports(), actor=f"worker:{drain(lane).worker}", limit=1):
-        if time.monotonic() >= until:
-            break
+    actor = f"worker:{drain(lane).worker}"
+    for work in (looks.work, watch.watch):
+        while work(ports(), actor=actor, limit=1) and time.monotonic() < until:
+            pass
 
 
 def _record_refund(intent: Due) -> str | None:

@@ -102,3 +102,4 @@ class Parked(StrEnum):
     RESTORE_HOLD = "restore_hold"
     SIBLING_IN_FLIGHT = "sibling_in_flight"
     NO_WORKER = "no_worker"
+    CASE_OPEN = "case_open"

@@ -49,8 +49,10 @@ class Created:
     replayed: bool
 
 
-def create(principal: Principal, tenant: Tenant, request: Request, *, request_key: str) -> Created:
-    """Store the request as a task, once per key.
+def create(
+    principal: Principal, tenant: Tenant, request: Request, *, request_key: str, follows: UUID | None = None
+) -> Created:
+    """Store the request as a task, once per key. `follows` names the task that it makes good; people always decide it.
 
     Raises FieldErrors, Forbidden, NotFound (the key's task is not the caller's to see) or IdempotencyConflict.
     """
@@ -68,6 +70,7 @@ def create(principal: Principal, tenant: Tenant, request: Request, *, request_ke
         service_account_id=principal.id if isinstance(principal, ServiceAccount) else None,
         order_ref=request.order_ref, payment_ref=request.payment_ref, amount_minor=request.amount_minor,
         currency=request.currency, reason=fields["reason"], metadata=request.metadata or {},
+        state={"follows": str(follows)} if follows else {},
     )
     if (at := open_tasks([new]).get(new.id)) is not None:
         ring_after_commit()

@@ -22,9 +22,8 @@ from django.db.models import F
 from approvals import decisions
 from approvals.decisions import Outcome
 from approvals.models import Approval
-from runtime_app import jobs, members, tasks
+from runtime_app import accounts, jobs, members, tasks
 from runtime_app.adapters import orders, payments
-from runtime_app.adapters.payments.types import ProviderAccount
 from runtime_app.chronicle import Say
 from runtime_app.drain import Drain
 from runtime_app.models import Event, EventPayload, Operation, RuntimeClock, Task, Tenant, User
@@ -43,10 +42,13 @@ QUICK: dict[str, object] = {
     "late_watch_every": 0.2,
 }
 TABLES = (
-    "approvals_decision", "approvals_approval", "runtime_app_intent", "runtime_app_hold", "runtime_app_balance",
-    "runtime_app_evidence", "runtime_app_call", "runtime_app_operation", "runtime_app_step", "runtime_app_attempt",
+    "approvals_decision", "approvals_approval", "runtime_app_statementline", "runtime_app_statement",
+    "runtime_app_statementday", "runtime_app_notice", "runtime_app_paymentlook", "runtime_app_caseentry",
+    "runtime_app_accountpace", "runtime_app_intent", "runtime_app_hold", "runtime_app_balance",
+    "runtime_app_evidence", "runtime_app_case", "runtime_app_call", "runtime_app_operation", "runtime_app_step",
+    "runtime_app_attempt",
     "runtime_app_eventpayload", "runtime_app_event", "runtime_app_message", "runtime_app_task", "runtime_app_session",
-    "runtime_app_serviceaccount", "runtime_app_membership", "runtime_app_tenantusergrant",
+    "runtime_app_account", "runtime_app_serviceaccount", "runtime_app_membership", "runtime_app_tenantusergrant",
     "runtime_app_tenantgroupgrant",
     "runtime_app_tenant", "runtime_app_user_groups", "runtime_app_user_user_permissions", "auth_group_permissions",
     "auth_group", "runtime_app_user", "runtime_clock", "django_session",
@@ -83,6 +85,11 @@ class World:
         )
         self.account, self.key = members.issue_key(self.amber, "shop")
         self.birch_account, self.birch_key = members.issue_key(self.birch, "shop")
+        for tenant in (self.amber, self.birch):
+            self.stripe = accounts.keep(
+                tenant, "stripe", provider="stripe", api_key="sk_test_world", base_url=self.sandbox.url,
+                notice_secrets=[f"whsec_{tenant.slug}"], is_default=True,
+            )
         self.drain = self.worker("in-test")
 
     def _person(self, username: str, full_name: str, role: str) -> User:
@@ -94,10 +101,12 @@ class World:
         base = jobs.ports()
         return replace(
             base, timing=self.timing,
-            payments=payments.build(
-                "stripe", connect_timeout=self.timing.connect_timeout, read_timeout=self.timing.read_timeout
-            ),
-            account=ProviderAccount("stripe", "stripe", "sk_test_world", self.sandbox.url),
+            providers={
+                name: payments.build(
+                    name, connect_timeout=self.timing.connect_timeout, read_timeout=self.timing.read_timeout
+                )
+                for name in payments.PROVIDERS
+            },
             orders=orders.build("sandbox", base_url=self.sandbox.url, connect_timeout=self.timing.connect_timeout),
         )
 
@@ -184,5 +193,5 @@ class World:
 def use_sandbox(sandbox: SandboxProcess) -> None:
     """Let this process and its children talk to this sandbox."""
     os.environ["SANDBOX_URL"] = sandbox.url
-    settings.SANDBOX_URL = settings.PAYMENTS["base_url"] = settings.ORDERS["base_url"] = sandbox.url
+    settings.SANDBOX_URL = settings.ORDERS["base_url"] = sandbox.url
     jobs.ports.cache_clear()

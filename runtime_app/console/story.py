@@ -130,7 +130,13 @@ STORY: dict[str, Telling] = {
     ),
     "operation.cancel_submitted": _told("doubt", _("The provider was asked to cancel it.")),
     "cancel.too_late": _told("done", _("Cancelling was wished for, but the refund had already happened.")),
+    "operation.returned": _told("crossed", _("The money came back afterwards: %(code)s."), _("The money came back.")),
+    "notice.received": _told("note", _("The provider told us that something changed, so it is asked what.")),
     "case.opened": _told("doubt", _("A person must look at this: %(case)s"), _("A person must look at this.")),
+    "case.answered": _told("note", _("What was asked for in a case has been done: %(finding)s."),
+                           _("What was asked for in a case has been done.")),
+    "case.decided": _told("note", _("%(who)s decided in a case: %(why)s"), _("%(who)s decided in a case.")),
+    "case.closed": _told("done", _("%(who)s closed a case: %(why)s"), _("A case was closed.")),
 }
 
 UNKNOWN = _told("note", _("Something was recorded that this page has no words for."))
@@ -154,7 +160,20 @@ FINDINGS: dict[str, Text] = {
 }
 
 CASES: dict[str, Text] = {
-    "MISMATCH": _("the provider's refund differs from what was asked for."),
+    "AMOUNT_MISMATCH": _("the provider's refund has another amount than was asked for."),
+    "CURRENCY_MISMATCH": _("the provider's refund is in another currency than was asked for."),
+    "PARENT_MISMATCH": _("the provider refunded another payment than was asked for."),
+    "EXTERNAL_REFUND": _("the provider shows a refund of this payment that nobody asked for here."),
+    "BALANCE_DISAGREES": _("the order system's, the provider's and our figures of this payment differ."),
+    "MISSING_AT_PROVIDER": _("no statement shows a refund that counts as done here."),
+    "MISSING_HERE": _("a statement shows a booking that nobody here knows."),
+    "AMOUNT_OVER": _("a statement shows more than was asked for."),
+    "AMOUNT_UNDER": _("a statement shows less than was asked for."),
+    "CURRENCY": _("a statement shows it in another currency."),
+    "PARENT": _("a statement shows it on another payment."),
+    "ACCOUNT_OR_MODE": _("it belongs to another account, or to the other mode, test or live."),
+    "STATUS_CONFLICT": _("a statement contradicts the outcome that is recorded here."),
+    "DISPUTED": _("the customer's bank disputes the payment."),
     "DUPLICATE_EXECUTION": _("the provider shows more than one refund for one request."),
     "LOOKALIKES": _("the provider shows a similar refund without our mark; somebody must say whether it is this one."),
     "KEY_CONFLICT": _("the provider says that our key was used for another request."),

@@ -63,6 +63,7 @@ PARKED: dict[str, Text] = {
     Parked.DEAD_LETTER: _("Parked: retries are used up"),
     Parked.TENANT_SUSPENDED: _("Parked: the tenant is suspended"),
     Parked.RESTORE_HOLD: _("Parked: held after a restore"),
+    Parked.CASE_OPEN: _("Parked: a case about its payment or order is open"),
     Parked.SIBLING_IN_FLIGHT: _("Parked: another refund of this payment is under way"),
     Parked.NO_WORKER: _("Parked: no worker serves this version"),
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import connection
 
 from runtime_app import ids, rows
@@ -75,20 +75,17 @@ def _derived_ids() -> Iterator[Violation]:
 
 
 def _resends() -> Iterator[Violation]:
-    for id, call, age in rows.run(
-        "SELECT o.id, c.id, extract(epoch FROM c.started_at - o.first_submit_at)::float8 FROM runtime_app_call c"
-        " JOIN runtime_app_operation o ON o.id = c.operation_id WHERE c.kind = 'resend'"
-        " AND c.started_at - o.first_submit_at >= make_interval(secs => %s)",
-        [_key_window()],
+    for id, call, age, name in rows.run(
+        "SELECT o.id, c.id, extract(epoch FROM c.started_at - o.first_submit_at)::float8, a.provider"
+        " FROM runtime_app_call c JOIN runtime_app_operation o ON o.id = c.operation_id"
+        " JOIN runtime_app_account a ON a.tenant_id = o.tenant_id AND a.ref = o.account WHERE c.kind = 'resend'"
     ):
-        yield Violation("resend_in_key_window", str(id), f"resend {call} {age:.0f} s after the first submission")
+        if age >= _key_window(name):
+            yield Violation("resend_in_key_window", str(id), f"resend {call} {age:.0f} s after the first submission")
 
 
-def _key_window() -> float:
-    """Seconds for which the configured provider promises to remember keys; 0 when it promises nothing."""
-    provider = payments.build(settings.PAYMENTS["provider"], connect_timeout=1.0, read_timeout=1.0)
-    account = ProviderAccount(
-        id=settings.PAYMENTS["account"], provider=settings.PAYMENTS["provider"], api_key="",
-        base_url=settings.PAYMENTS["base_url"],
-    )
-    return provider.capabilities(account).key_window or 0.0
+@cache
+def _key_window(name: str) -> float:
+    """Seconds for which this provider promises to remember keys; 0 when it promises nothing."""
+    provider = payments.build(name, connect_timeout=1.0, read_timeout=1.0)
+    return provider.capabilities(ProviderAccount(id=name, provider=name, api_key="")).key_window or 0.0

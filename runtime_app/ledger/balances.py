@@ -12,13 +12,23 @@ from runtime_app.ids import new_id
 from runtime_app.transitions import Locked, Refusal
 
 Payment = tuple[UUID, str, str]  # tenant, account, payment reference
+_COLUMNS = (
+    ("id", "uuid"), ("tenant_id", "uuid"), ("account", "text"), ("order_ref", "text"), ("payment_ref", "text"),
+    ("currency", "text"), ("captured_minor", "bigint"), ("external_minor", "bigint"),
+    ("external_order_minor", "bigint"), ("external_provider_minor", "bigint"), ("excess_minor", "bigint"), ("read_version", "bigint"),
+    ("read_at", "timestamptz"), ("reserved_minor", "bigint"), ("refunded_minor", "bigint"),
+)
 # Balances are locked in this one order everywhere, the order in which Python sorts the same values.
 _ORDER = 'b.tenant_id, b.account COLLATE "C", b.payment_ref COLLATE "C"'
 
 
 @dataclass(frozen=True, slots=True)
 class KeepBalance:
-    """The balance as the order system tells it now; an older reading never replaces a newer one."""
+    """The balance as the order system tells it now; an older reading never replaces a newer one.
+
+    `external_minor` is what the order system knows as refunded outside of us; what the provider has shown is kept
+    beside it, and the larger of the two stands against the captured amount.
+    """
 
     account: str
     order_ref: str
@@ -41,18 +51,17 @@ class KeepBalance:
         ordered = sorted(newest.items(), key=lambda item: (str(item[0][0]), *item[0][1:]))
         rows.insert(
             "runtime_app_balance AS b",
-            (("id", "uuid"), ("tenant_id", "uuid"), ("account", "text"), ("order_ref", "text"), ("payment_ref", "text"),
-             ("currency", "text"), ("captured_minor", "bigint"), ("external_minor", "bigint"),
-             ("excess_minor", "bigint"), ("read_version", "bigint"), ("read_at", "timestamptz"),
-             ("reserved_minor", "bigint"), ("refunded_minor", "bigint")),
+            _COLUMNS,
             [(new_id(), row.tenant_id, p.account, p.order_ref, p.payment_ref, p.currency, p.captured_minor,
-              p.external_minor, max(0, p.external_minor - p.captured_minor), p.version, row.now, 0, 0)
+              p.external_minor, p.external_minor, 0, max(0, p.external_minor - p.captured_minor), p.version, row.now,
+              0, 0)
              for _, (row, p) in ordered],
             # More may have been refunded outside of us than we could allow: the excess is recorded, not hidden.
             "ON CONFLICT (tenant_id, account, payment_ref) DO UPDATE SET captured_minor = excluded.captured_minor,"
-            " external_minor = excluded.external_minor, read_version = excluded.read_version,"
+            " external_minor = greatest(excluded.external_minor, b.external_provider_minor),"
+            " external_order_minor = excluded.external_minor, read_version = excluded.read_version,"
             " read_at = excluded.read_at, excess_minor = greatest(0, b.reserved_minor + b.refunded_minor"
-            " + excluded.external_minor - excluded.captured_minor)"
+            " + greatest(excluded.external_minor, b.external_provider_minor) - excluded.captured_minor)"
             " WHERE b.read_version <= excluded.read_version",
         )
         return {}
@@ -192,3 +201,47 @@ class ConsumeLate:
                 [part.amount_minor, part.amount_minor, row.tenant_id, part.account, part.payment_ref,
                  new_id(), row.tenant_id, row.id, part.amount_minor, row.now, row.now],
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnRefund:
+    """Refunded money that came back: the task's consumed hold is returned, and may be refunded again."""
+
+    rank: ClassVar[int] = 34
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        for row, _ in wanted:  # one by one: this is rare
+            rows.run(
+                "WITH back AS (UPDATE runtime_app_hold SET state = 'returned' WHERE task_id = %s AND state = 'consumed'"
+                " RETURNING balance_id, amount_minor), sums AS (SELECT balance_id, sum(amount_minor)::bigint AS minor"
+                " FROM back GROUP BY balance_id)"
+                " UPDATE runtime_app_balance AS b SET refunded_minor = b.refunded_minor - sums.minor, excess_minor = "
+                + _EXCESS.format(refunded="b.refunded_minor - sums.minor", external="b.external_minor")
+                + " FROM sums WHERE b.id = sums.balance_id",
+                [row.id],
+            )
+
+
+_EXCESS = "greatest(0, b.reserved_minor + {refunded} + {external} - b.captured_minor)"
+
+
+def keep_provider_external(balance_id: UUID, external_minor: int) -> bool:
+    """What the provider shows as refunded outside of us, from now on; False when it was known so already.
+
+    Runs in the caller's transaction, which holds no task's row: balances are locked after tasks everywhere.
+    """
+    return bool(
+        rows.run(
+            "UPDATE runtime_app_balance AS b SET external_provider_minor = %s,"
+            " external_minor = greatest(b.external_order_minor, %s), excess_minor = "
+            + _EXCESS.format(refunded="b.refunded_minor", external="greatest(b.external_order_minor, %s)")
+            + " WHERE b.id = %s AND b.external_provider_minor <> %s RETURNING b.id",
+            [external_minor, external_minor, external_minor, balance_id, external_minor],
+        )
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -70,14 +71,30 @@ class EndCall:
         )
 
     def _values(self, row: Locked) -> tuple[Any, ...]:
-        seen = self.seen
-        body = None if seen.body is None else _storable(seen.body)
         return (
-            self.id, row.tenant_id, self.operation_id, self.call_id, self.kind, _text(self.finding, 40),
-            _text(seen.request_line, 300), seen.http_status, _text(seen.provider_request_id or "", 120),
-            seen.body_sha256 or "", body, seen.pages, seen.complete, seen.consistency, _text(seen.adapter_version, 60),
-            _text(seen.api_version, 60), row.now,
+            self.id, row.tenant_id, self.operation_id, self.call_id, None, self.kind, _text(self.finding, 40),
+            *_observed(self.seen), row.now,
         )
+
+
+def store_evidence(
+    *, tenant_id: UUID, now: datetime, kind: str, finding: str, seen: Observation, operation_id: UUID | None = None,
+    case_id: UUID | None = None,
+) -> UUID:
+    """Evidence that no call of an operation brought: a statement's line, a notice, a look at a payment, a statement of
+    a person. Needs a transaction of the caller's."""
+    id = new_id()
+    values = (id, tenant_id, operation_id, None, case_id, kind, _text(finding, 40), *_observed(seen), now)
+    rows.insert("runtime_app_evidence", _EVIDENCE, [values])
+    return id
+
+
+def _observed(seen: Observation) -> tuple[Any, ...]:
+    return (
+        _text(seen.request_line, 300), seen.http_status, _text(seen.provider_request_id or "", 120),
+        seen.body_sha256 or "", None if seen.body is None else _storable(seen.body), seen.pages, seen.complete,
+        seen.consistency, _text(seen.adapter_version, 60), _text(seen.api_version, 60),
+    )
 
 
 def _text(value: str, most: int) -> str:
@@ -92,8 +109,8 @@ def _storable(body: Any) -> str:
 
 
 _EVIDENCE = (
-    ("id", "uuid"), ("tenant_id", "uuid"), ("operation_id", "uuid"), ("call_id", "uuid"), ("kind", "text"),
-    ("finding", "text"), ("request_line", "text"), ("http_status", "smallint"), ("provider_request_id", "text"),
-    ("body_sha256", "text"), ("body", "jsonb"), ("pages", "int"), ("complete", "bool"), ("consistency", "text"),
+    ("id", "uuid"), ("tenant_id", "uuid"), ("operation_id", "uuid"), ("call_id", "uuid"), ("case_id", "uuid"),
+    ("kind", "text"), ("finding", "text"), ("request_line", "text"), ("http_status", "smallint"),
+    ("provider_request_id", "text"), ("body_sha256", "text"), ("body", "jsonb"), ("pages", "int"), ("complete", "bool"), ("consistency", "text"),
     ("adapter_version", "text"), ("api_version", "text"), ("observed_at", "timestamptz"),
 )

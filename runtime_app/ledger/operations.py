@@ -114,7 +114,6 @@ class LearnOperation:
     absents: int = 0
     resends: int = 0
     resend_disabled: bool = False
-    case_class: str | None = None
     note: str = ""
     send_within: float | None = None  # a resend is allowed until then; None leaves the last possible send as it is
 
@@ -129,7 +128,7 @@ class LearnOperation:
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
         values = [
             (p.id, p.state, p.check and row.now + timedelta(seconds=p.check.seconds), p.evidence_id, p.provider_ref,
-             p.checks, p.absents, p.resends, p.resend_disabled, p.case_class, p.note,
+             p.checks, p.absents, p.resends, p.resend_disabled, p.note,
              None if p.send_within is None else row.now + timedelta(seconds=p.send_within))
             for row, p in wanted
         ]
@@ -137,16 +136,42 @@ class LearnOperation:
             "UPDATE runtime_app_operation AS o SET state = w.state, next_check_at = w.next_check,"
             " resolved_by_id = w.evidence, provider_ref = coalesce(w.provider_ref, o.provider_ref), checks = w.checks,"
             " absents = w.absents, resends = greatest(o.resends, w.resends), resend_disabled = w.resend_disabled,"
-            " case_class = coalesce(w.case_class, o.case_class), note = w.note,"
+            " note = w.note,"
             " last_possible_send_at = coalesce(w.send_until, o.last_possible_send_at)"
             " FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[], %s::uuid[], %s::text[], %s::int[], %s::int[],"
-            " %s::int[], %s::bool[], %s::text[], %s::text[], %s::timestamptz[]) AS w(id, state, next_check, evidence,"
-            " provider_ref, checks, absents, resends, resend_disabled, case_class, note, send_until) WHERE o.id = w.id",
+            " %s::int[], %s::bool[], %s::text[], %s::timestamptz[]) AS w(id, state, next_check, evidence,"
+            " provider_ref, checks, absents, resends, resend_disabled, note, send_until) WHERE o.id = w.id",
             [list(column) for column in zip(*values, strict=True)],
         )
         resolved = [p.id for _, p in wanted if p.state not in UNRESOLVED]
         if resolved:
             _wake_siblings(resolved)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowMoney:
+    """A proved outcome gives way to a later truth: executed after all, or returned. Only the money's own facts move."""
+
+    id: UUID
+    state: OperationState
+    evidence_id: UUID
+    provider_ref: str | None = None
+
+    rank: ClassVar[int] = 23
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        for _, part in wanted:
+            rows.run(
+                "UPDATE runtime_app_operation SET state = %s, resolved_by_id = %s, next_check_at = NULL,"
+                " provider_ref = coalesce(provider_ref, %s), note = 'a late truth' WHERE id = %s",
+                [part.state, part.evidence_id, part.provider_ref, part.id],
+            )
 
 
 def _wake_siblings(resolved: Sequence[UUID]) -> None:
@@ -158,6 +183,19 @@ def _wake_siblings(resolved: Sequence[UUID]) -> None:
         " WHERE o.id = ANY(%s) AND t.id <> o.task_id AND t.status = 'ready' AND t.parked_reason = 'sibling_in_flight'"
         " FOR NO KEY UPDATE OF t SKIP LOCKED)",
         [list(resolved)],
+    )
+
+
+def wake_unblocked() -> int:
+    """Wake every task that was parked for a case when no case stops its payment or order any more; returns how many."""
+    return len(
+        rows.run(
+            "UPDATE runtime_app_task SET parked_reason = NULL, due_at = runtime_now() WHERE id IN ("
+            " SELECT t.id FROM runtime_app_task t WHERE t.status = 'ready' AND t.parked_reason = 'case_open'"
+            " AND NOT EXISTS (SELECT 1 FROM runtime_app_case c WHERE c.tenant_id = t.tenant_id AND c.state = 'open'"
+            " AND c.blocks <> 'nothing' AND ((c.blocks = 'order' AND c.order_ref = t.order_ref)"
+            " OR (c.payment_ref <> '' AND c.payment_ref = t.payment_ref))) FOR NO KEY UPDATE SKIP LOCKED) RETURNING id"
+        )
     )
 
 

@@ -20,7 +20,10 @@ class Balance(models.Model):
     captured_minor = models.BigIntegerField()
     reserved_minor = models.BigIntegerField(default=0)
     refunded_minor = models.BigIntegerField(default=0)
+    # Refunded outside of us: the larger of what the order system and what the provider tells.
     external_minor = models.BigIntegerField(default=0)
+    external_order_minor = models.BigIntegerField(default=0, db_default=0)
+    external_provider_minor = models.BigIntegerField(default=0, db_default=0)
     excess_minor = models.BigIntegerField(default=0)
     read_version = models.BigIntegerField(default=0)
     read_at = now_column()
@@ -58,7 +61,7 @@ class Hold(models.Model):
     balance = models.ForeignKey(Balance, on_delete=models.PROTECT, related_name="holds")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="holds")
     amount_minor = models.BigIntegerField()
-    state = models.CharField(max_length=10, choices=[(s, s) for s in ("held", "consumed", "released")])
+    state = models.CharField(max_length=10, choices=[(s, s) for s in ("held", "consumed", "released", "returned")])
     taken_at = now_column()
     ended_at = models.DateTimeField(null=True, blank=True)
 

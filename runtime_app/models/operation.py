@@ -60,7 +60,7 @@ class Operation(models.Model):
                 name="one_unresolved_submission_per_payment",
             ),
             models.UniqueConstraint(
-                fields=["account", "provider_ref"], condition=Q(provider_ref__isnull=False),
+                fields=["tenant", "account", "provider_ref"], condition=Q(provider_ref__isnull=False),
                 name="one_operation_per_provider_ref",
             ),
             models.UniqueConstraint(fields=["account", "idempotency_key"], name="one_operation_per_key"),
@@ -74,7 +74,11 @@ class Operation(models.Model):
                 fields=["tenant", "next_check_at"], name="operation_unresolved",
                 condition=Q(state__in=sorted(UNRESOLVED)),
             ),
-            models.Index(fields=["next_check_at"], name="operation_late_watch", condition=Q(state="not_executed")),
+            models.Index(
+                fields=["next_check_at"], name="operation_watched",
+                condition=Q(state__in=_RESOLVED, next_check_at__isnull=False),
+            ),
+            models.Index(fields=["tenant", "account", "provider_ref"], name="operation_provider_ref"),
             models.Index(fields=["tenant", "account", "payment_ref"], name="operation_payment"),
         ]
 
@@ -107,11 +111,16 @@ class Call(models.Model):
 
 
 class Evidence(models.Model):
-    """What was seen of an operation, by whom and how completely; never changed."""
+    """What was seen of an operation or of a payment, by whom and how completely; never changed."""
 
     id = key()
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT)
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="evidence")
+    operation = models.ForeignKey(
+        Operation, on_delete=models.PROTECT, null=True, blank=True, related_name="evidence"
+    )
+    case = models.ForeignKey(
+        "runtime_app.Case", on_delete=models.PROTECT, null=True, blank=True, related_name="evidence"
+    )
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, blank=True, related_name="evidence")
     kind = models.CharField(max_length=30)
     finding = models.CharField(max_length=40)

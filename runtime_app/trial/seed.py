@@ -7,8 +7,10 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
+from runtime_app import accounts
 from runtime_app.members import account_of_key, add_person, found_tenant, issue_key
 from runtime_app.models import RuntimeClock, ServiceAccount, Tenant, User
 from runtime_app.trial import cast
@@ -28,7 +30,7 @@ def seed(keys_file: Path, sandbox_url: str) -> dict[str, Any]:
         raise TrialFailure("This database is not a trial's: it holds tenants and its clock cannot be moved.")
     RuntimeClock.objects.get_or_create(pk=1)  # makes the database's clock one that may be moved
     keys = Keys(keys_file)
-    tenants = [_company(company, keys) for company in cast.COMPANIES]
+    tenants = [_company(company, settings.SANDBOX_URL, keys) for company in cast.COMPANIES]
     return {"tenants": tenants, "orders": _orders(sandbox_url)}
 
 
@@ -48,10 +50,11 @@ class Keys:
         write_private(self._file, json.dumps(self._known, indent=1) + "\n")
 
 
-def _company(company: cast.Company, keys: Keys) -> dict[str, Any]:
+def _company(company: cast.Company, sandbox_url: str, keys: Keys) -> dict[str, Any]:
     tenant = found_tenant(
         company.slug, company.name, time_zone=company.time_zone, approval_threshold_minor=company.threshold_minor
     )
+    _account(tenant, sandbox_url, keys)
     people = [
         {"username": person.username, "password": _person(tenant, person, keys), "roles": list(person.roles)}
         for person in company.people
@@ -79,6 +82,16 @@ def _person(tenant: Tenant, person: cast.Person, keys: Keys) -> str:
         user.save(update_fields=["password"])
     keys.keep("passwords", person.username, password)
     return password
+
+
+def _account(tenant: Tenant, sandbox_url: str, keys: Keys) -> None:
+    """The tenant's account at the sandbox. A later start may find the sandbox at another address."""
+    secret = keys.get("notice_secrets", tenant.slug) or f"whsec_{secrets.token_urlsafe(24)}"
+    accounts.keep(
+        tenant, "stripe", provider="stripe", api_key=f"sk_test_{tenant.slug}", base_url=sandbox_url,
+        notice_secrets=[secret], time_zone=tenant.time_zone, is_default=True,
+    )
+    keys.keep("notice_secrets", tenant.slug, secret)
 
 
 def _api_key(tenant: Tenant, keys: Keys) -> str:

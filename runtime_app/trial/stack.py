@@ -170,7 +170,6 @@ class Stack:
             "SECRET_KEY": keys["secret_key"],
             "SANDBOX_URL": addresses.sandbox,
             "SANDBOX_CONTROL_URL": addresses.sandbox_control,
-            "STRIPE_API_KEY": "sk_test_trial",
             "COUNTERSIGN_ENVIRONMENT": "trial",
         }
         write_environment(self.places.environment, told)

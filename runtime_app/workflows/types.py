@@ -25,13 +25,16 @@ class Ports:
     the request, which is not, since everybody who judges an absence counts from it.
     """
 
-    payments: PaymentProvider
-    account: ProviderAccount
+    providers: Mapping[str, PaymentProvider]
     orders: OrderSystem
     timing: Timing
     deadline: Deadline
     sender_holds: Callable[[UUID], bool]
     send_by: Deadline = _WHENEVER
+
+    def provider(self, account: ProviderAccount) -> PaymentProvider:
+        """The adapter of this account; a KeyError when this installation has none of its name."""
+        return self.providers[account.provider]
 
     @property
     def sending(self) -> Deadline:

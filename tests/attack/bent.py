@@ -30,8 +30,8 @@ def bend(
 ) -> Drain:
     """Let the world's worker meet bent answers from now on."""
     ports = world.ports()
-    bent, read = Bent(ports.payments, **(payments or {})), Bent(ports.orders, **(orders or {}))
-    ports = replace(ports, payments=bent, orders=read)
+    bent = Bent(ports.providers["stripe"], **(payments or {}))
+    ports = replace(ports, providers={"stripe": bent}, orders=Bent(ports.orders, **(orders or {})))
     world.drain.close()
     world.drain = Drain(lane="default", worker="bent", ports=ports, batch=batch, effects=effects)
     return world.drain

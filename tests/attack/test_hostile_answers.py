@@ -90,8 +90,8 @@ def test_a_resend_that_answers_with_another_refund_is_a_case_and_not_an_absence(
     world.sandbox.fault("F4", times=1, match=match)
     task = world.ask(order, 1000)
     world.until(lambda: "operation.resubmitted_same_key" in world.events(task))
-    world.until(lambda: Task.objects.get(id=task.id).attention == "MISMATCH")
-    assert world.operation(task).case_class == "MISMATCH"
+    world.until(lambda: Task.objects.get(id=task.id).attention == "PARENT_MISMATCH")
+    assert world.operation(task).case_class == "PARENT_MISMATCH"
 
 
 def test_a_refund_that_the_provider_has_told_us_of_is_not_absent_because_a_list_leaves_it_out(world: World) -> None:

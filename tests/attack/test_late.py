@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from runtime_app import jobs, late, outbox, tasks
+from runtime_app import jobs, outbox, tasks, watch
 from runtime_app.adapters.payments.types import Found, ProviderRefund, RefundStatus
 from runtime_app.models import Balance
 from runtime_app.money import Money
@@ -33,16 +33,16 @@ def test_a_late_refund_that_is_only_pending_is_shown_and_not_booked(world: World
         return Found((refund,), real(*args, **kwargs).seen)
 
     ports = world.ports()
-    ports = replace(ports, payments=Bent(ports.payments, find_refunds=finds))
-    world.until(lambda: late.watch(ports, actor="worker:in-test"))
+    ports = replace(ports, providers={"stripe": Bent(ports.providers["stripe"], find_refunds=finds)})
+    world.until(lambda: watch.watch(ports, actor="worker:in-test"))
     task.refresh_from_db()
     operation.refresh_from_db()
     assert (task.attention, operation.state) == ("LATE_EXECUTION", "not_executed")
     assert Balance.objects.get(payment_ref=f"pi_{order}").refunded_minor == 0
-    world.until(lambda: late.watch(ports, actor="worker:in-test"))
+    world.until(lambda: watch.watch(ports, actor="worker:in-test"))
     assert world.events(task).count("case.opened") == 1
     status[0] = RefundStatus.SUCCEEDED
-    world.until(lambda: late.watch(ports, actor="worker:in-test"))
+    world.until(lambda: watch.watch(ports, actor="worker:in-test"))
     operation.refresh_from_db()
     assert operation.state == "succeeded" and Balance.objects.get(payment_ref=f"pi_{order}").refunded_minor == 1000
 
@@ -57,9 +57,9 @@ def test_the_net_under_the_late_watch_and_the_outbox_leaves_the_worker_to_its_ta
         looks.append(limit)
         return limit
 
-    monkeypatch.setattr(late, "watch", always_more)
+    monkeypatch.setattr(watch, "watch", always_more)
     monkeypatch.setattr(outbox, "relay", always_more)
     monkeypatch.setattr(settings, "TIMING", world.timing.with_values({"drain_budget": 0}))
     jobs.relay()
-    jobs.watch("default")
+    jobs.look_around("default")
     assert looks == [5, 1]

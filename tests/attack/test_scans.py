@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from runtime_app import late, leases, outbox, rows
+from runtime_app import leases, outbox, rows, watch
 from runtime_app.ledger.operations import wake_free_siblings
 from runtime_app.workflows.refund import facts
 from tests.world import World, empty_tables
@@ -38,7 +38,7 @@ def _fill(world: World) -> None:
 
 @pytest.mark.parametrize("look", [
     wake_free_siblings, leases.wake_unsuspended, lambda: leases.due_lanes(["default"]), outbox.is_anything_due,
-    late.is_anything_due, lambda: facts.payments_of(uuid4(), "o77"),
+    watch.is_anything_due, lambda: facts.payments_of(uuid4(), "o77"),
 ], ids=["siblings", "suspended", "due", "outbox", "late", "loader"])
 def test_looking_for_little_reads_little(
     world: World, look: Callable[[], Any], monkeypatch: pytest.MonkeyPatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime_app import late, tasks
+from runtime_app import tasks, watch
 from runtime_app.errors import Conflict
 from runtime_app.models import Balance, Hold
 from tests.world import World
@@ -61,7 +61,7 @@ def test_a_request_that_lands_after_the_cancel_is_detected_and_shown(world: Worl
     world.sandbox.advance(2 * 86400)
 
     def landed() -> bool:
-        late.watch(world.ports(), actor="worker:in-test")
+        watch.watch(world.ports(), actor="worker:in-test")
         task.refresh_from_db()
         return task.attention is not None
 

@@ -100,8 +100,13 @@ def _payment(value: object) -> OrderPayment:
     return OrderPayment(
         _required(value.get("payment_ref"), "payment_ref"),
         _whole(value.get("captured_minor"), "captured_minor", 0, MAX_MINOR),
+        _optional(value.get("account"), "account"),
         tuple(_refund(one) for one in _list(value.get("refunds"), "refunds")),
     )
+
+
+def _optional(value: object, name: str) -> str | None:
+    return None if value is None else _required(value, name, 80)
 
 
 def _refund(value: object) -> OrderRefund:

@@ -19,6 +19,7 @@ class OrderRefund:
 class OrderPayment:
     payment_ref: str
     captured_minor: int
+    account: str | None = None  # which of the tenant's accounts took it; None: the tenant's default one
     refunds: tuple[OrderRefund, ...] = ()
 
 

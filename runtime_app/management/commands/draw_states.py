@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runtime_app import invariants
 from runtime_app.events import TYPES
-from runtime_app.reconciliation.table import ROWS, Finding, Verdict
+from runtime_app.reconciliation.table import ROWS, Finding, Row, Verdict
 from runtime_app.states import (
     FINAL,
     MOVES,
@@ -31,6 +31,7 @@ PARKED = {
     Parked.TENANT_SUSPENDED: "its tenant is suspended",
     Parked.RESTORE_HOLD: "it was found after a restore, and is held until that is looked through",
     Parked.SIBLING_IN_FLIGHT: "another refund of the same payment is in flight; it goes on when that is resolved",
+    Parked.CASE_OPEN: "a case about its payment or order is open; it goes on when a person has closed that",
     Parked.NO_WORKER: "no running worker knows this version of its workflow",
 }
 
@@ -48,6 +49,7 @@ FINDINGS = {
     Finding.RESEND_IN_USE: "the resend was not taken now",
     Finding.RESEND_CONFLICT: "the resend's key was used for something else",
     Finding.RESEND_UNKNOWN: "the resend's outcome is not known either",
+    Finding.NO_LOOKUP: "the provider cannot be asked at all",
 }
 
 VERDICTS = {
@@ -62,12 +64,17 @@ VERDICTS = {
     Verdict.WAIT: "unchanged; look again later",
     Verdict.STOP_RESENDS: "no resend any more; look again later",
     Verdict.CASE_STALE_PENDING: "a case for a person: pending for too long",
-    Verdict.CASE_MISMATCH: "a case for a person, and nothing moves by itself: the refund differs",
-    Verdict.CASE_DUPLICATE: "a case for a person, and nothing moves by itself: executed more than once",
+    Verdict.CASE_MISMATCH: "a case for a person, and nothing of the order is submitted: the refund differs",
+    Verdict.CASE_DUPLICATE: "the first counts as done, the others as excess; a case for a person, and nothing of the"
+    " order is submitted",
     Verdict.CASE_LOOKALIKES: "a case for a person: is one of these ours?",
     Verdict.CASE_KEY_CONFLICT: "a case for a person, and nothing moves by itself: the key belongs to another request",
     Verdict.CASE_ABSENT_FINAL: "a case for a person: absent for good, and nobody wished to cancel",
     Verdict.CASE_LOOKUP_UNAVAILABLE: "a case for a person: the provider cannot be asked",
+    Verdict.CASE_LATE: "the operation succeeded late: balance follows, the task keeps its end, a case for a person",
+    Verdict.CASE_LATE_ACCEPTED: "a case for a person: accepted after all; looked at again",
+    Verdict.CASE_RETURNED: "the operation is returned: balance follows, the task keeps its end, a case for a person",
+    Verdict.STANDS: "what was proved stands",
 }
 
 
@@ -101,6 +108,12 @@ def _who(status: Status) -> str:
     return "a worker"
 
 
+def _drawn() -> list[Row]:
+    """Rows that only say that a proved outcome stands are one kind, and shown once."""
+    standing = [row for row in ROWS if row.verdict == Verdict.STANDS]
+    return [row for row in ROWS if row.verdict != Verdict.STANDS or row is standing[0]]
+
+
 def reconciliation_page() -> str:
     timing = Timing()
     return _page(
@@ -108,8 +121,9 @@ def reconciliation_page() -> str:
         "When the outcome of a send is not known, the provider is asked by our own reference, and this table says what"
         " follows (`runtime_app/reconciliation/table.py`). The first row that holds is taken. Nothing here makes a new"
         " operation, and silence is never taken for a failure.",
-        _table(("row", "found", "when", "what follows"),
-               [(str(row.number), FINDINGS[row.finding], row.when, VERDICTS[row.verdict]) for row in ROWS]),
+        _table(("row", "found", "when", "what follows", "who"),
+               [(str(row.number), FINDINGS[row.finding], row.when, VERDICTS[row.verdict], row.who)
+                for row in _drawn()]),
         "An absence is believed only with the sender's lock in hand, so that nobody else can still be sending, and"
         " after the last moment at which anybody might have sent.",
         "## When it is looked at",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +10,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from runtime_app import access, ids, rows
+from runtime_app import access, accounts, ids, rows
+from runtime_app.adapters.payments.types import ProviderAccount
 from runtime_app.leases import Claimed
-from runtime_app.states import OperationState, Status
+from runtime_app.states import UNRESOLVED, OperationState, Status
 
 EFFECT = "refund"
+_IN_DOUBT = "(" + ", ".join(f"'{state}'" for state in sorted(UNRESOLVED)) + ")"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class TenantFacts:
 class OperationFacts:
     id: UUID
     ordinal: int
+    account: str
     state: OperationState
     payment_ref: str
     amount_minor: int
@@ -45,7 +49,7 @@ class OperationFacts:
     resend_disabled: bool
     case_class: str | None
     provider_ref: str | None
-    last_evidence_id: UUID | None
+    order_ref: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +69,40 @@ class ApprovalFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class BalanceFacts:
+    """Of one payment. `external_provider_minor`: refunds outside of us that the provider has shown so far."""
+
+    reserved_minor: int = 0
+    refunded_minor: int = 0
+    external_provider_minor: int = 0
+    in_doubt: bool = False  # an operation of it is not resolved
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """An open case of the operation, and what a person has asked for there (`asked`: query | attach)."""
+
+    id: UUID
+    class_name: str
+    asked: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class RefundFacts:
     task: Claimed
     tenant: TenantFacts
-    balances: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # payment: (reserved, refunded)
+    accounts: Mapping[str, ProviderAccount] = field(default_factory=dict)  # the default one first
+    balances: Mapping[str, BalanceFacts] = field(default_factory=dict)  # by payment
     ours: frozenset[str] = frozenset()  # ids of our operations on the order
     operation: OperationFacts | None = None
     approval: ApprovalFacts | None = None
+    cases: tuple[CaseFacts, ...] = ()  # open ones of the operation
+
+    @property
+    def account(self) -> ProviderAccount:
+        """The account that the operation was made for."""
+        assert self.operation is not None  # asked only of what was handed over
+        return self.accounts[self.operation.account]
 
     @property
     def operation_id(self) -> UUID:
@@ -85,12 +116,15 @@ class RefundFacts:
 
 def load(tasks: Sequence[Claimed]) -> Mapping[UUID, RefundFacts]:
     tenants = _tenants({t.tenant_id for t in tasks})
+    held = accounts.of_tenants(tenants)
     balances, ours = _orders({(t.tenant_id, t.order_ref) for t in tasks})
     operations = _operations([t.id for t in tasks if t.status in _WITH_OPERATION])
+    cases = _cases([t.id for t in tasks if t.status == Status.RECONCILING])
     approvals = _approvals([t for t in tasks if t.status in _WITH_OPERATION])
     return {
         t.id: RefundFacts(
-            task=t, tenant=tenants[t.tenant_id], balances=balances.get((t.tenant_id, t.order_ref), {}),
+            task=t, tenant=tenants[t.tenant_id], accounts=held.get(t.tenant_id, {}), cases=cases.get(t.id, ()),
+            balances=balances.get((t.tenant_id, t.order_ref), {}),
             ours=frozenset(ours.get((t.tenant_id, t.order_ref), ())), operation=operations.get(t.id),
             approval=approvals.get(t.id),
         )
@@ -112,15 +146,17 @@ def _tenants(ids: set[UUID]) -> dict[UUID, TenantFacts]:
 
 def _orders(
     orders: set[tuple[UUID, str]],
-) -> tuple[dict[tuple[UUID, str], dict[str, tuple[int, int]]], dict[tuple[UUID, str], set[str]]]:
+) -> tuple[dict[tuple[UUID, str], dict[str, BalanceFacts]], dict[tuple[UUID, str], set[str]]]:
     wanted = [[o[0] for o in orders], [o[1] for o in orders]]
-    balances: dict[tuple[UUID, str], dict[str, tuple[int, int]]] = defaultdict(dict)
-    for tenant, order, payment, reserved, refunded in rows.run(
-        "SELECT b.tenant_id, b.order_ref, b.payment_ref, b.reserved_minor, b.refunded_minor FROM runtime_app_balance b"
+    balances: dict[tuple[UUID, str], dict[str, BalanceFacts]] = defaultdict(dict)
+    for tenant, order, payment, *figures in rows.run(
+        "SELECT b.tenant_id, b.order_ref, b.payment_ref, b.reserved_minor, b.refunded_minor, b.external_provider_minor,"
+        f" EXISTS (SELECT 1 FROM runtime_app_operation o WHERE o.tenant_id = b.tenant_id AND o.account = b.account"
+        f" AND o.payment_ref = b.payment_ref AND o.state IN {_IN_DOUBT}) FROM runtime_app_balance b"
         " JOIN unnest(%s::uuid[], %s::text[]) AS w(tenant, ref) ON b.tenant_id = w.tenant AND b.order_ref = w.ref",
         wanted,
     ):
-        balances[tenant, order][payment] = (reserved, refunded)
+        balances[tenant, order][payment] = BalanceFacts(*figures)
     ours: dict[tuple[UUID, str], set[str]] = defaultdict(set)
     for tenant, order, operation in rows.run(
         "SELECT t.tenant_id, t.order_ref, o.id FROM runtime_app_task t"
@@ -132,8 +168,8 @@ def _orders(
     return balances, ours
 
 
-def payments_of(tenant_id: UUID, order_ref: str) -> tuple[Mapping[str, tuple[int, int]], frozenset[str]]:
-    """One order's (reserved, refunded) by payment, and the ids of our operations on it."""
+def payments_of(tenant_id: UUID, order_ref: str) -> tuple[Mapping[str, BalanceFacts], frozenset[str]]:
+    """One order's figures by payment, and the ids of our operations on it."""
     balances, ours = _orders({(tenant_id, order_ref)})
     return balances.get((tenant_id, order_ref), {}), frozenset(ours.get((tenant_id, order_ref), ()))
 
@@ -142,10 +178,10 @@ def _operations(tasks: list[UUID]) -> dict[UUID, OperationFacts]:
     if not tasks:
         return {}
     found = rows.run(
-        "SELECT DISTINCT ON (o.task_id) o.task_id, o.id, o.ordinal, o.state, o.payment_ref, o.amount_minor, o.currency,"
-        " o.idempotency_key, o.request_body, o.request_sha256, o.api_version, o.fingerprint, o.first_submit_at,"
-        " o.last_possible_send_at, o.checks, o.absents, o.resends, o.resend_disabled, o.case_class, o.provider_ref,"
-        " (SELECT e.id FROM runtime_app_evidence e WHERE e.operation_id = o.id ORDER BY e.observed_at DESC LIMIT 1)"
+        "SELECT DISTINCT ON (o.task_id) o.task_id, o.id, o.ordinal, o.account, o.state, o.payment_ref, o.amount_minor,"
+        " o.currency, o.idempotency_key, o.request_body, o.request_sha256, o.api_version, o.fingerprint,"
+        " o.first_submit_at, o.last_possible_send_at, o.checks, o.absents, o.resends, o.resend_disabled, o.case_class, o.provider_ref,"
+        " o.order_ref"
         " FROM runtime_app_operation o JOIN runtime_app_task t ON t.id = o.task_id AND t.ordinal = o.ordinal"
         " WHERE o.task_id = ANY(%s) ORDER BY o.task_id, o.ordinal DESC",
         [tasks],
@@ -155,9 +191,25 @@ def _operations(tasks: list[UUID]) -> dict[UUID, OperationFacts]:
 
 def _typed(row: rows.Row) -> list[Any]:
     values = list(row)
-    values[2] = OperationState(values[2])
-    values[7] = bytes(values[7])
+    values[3] = OperationState(values[3])
+    values[8] = bytes(values[8])
     return values
+
+
+def _cases(tasks: list[UUID]) -> dict[UUID, tuple[CaseFacts, ...]]:
+    if not tasks:
+        return {}
+    found: dict[UUID, tuple[CaseFacts, ...]] = {}
+    for task_id, id, class_name, asked in rows.run(
+        # What a person asked for last counts until the worker has answered it.
+        "SELECT c.task_id, c.id, c.class_name, coalesce((SELECT CASE e.kind WHEN 'asked' THEN e.data END"
+        " FROM runtime_app_caseentry e WHERE e.case_id = c.id AND e.kind IN ('asked', 'answered')"
+        " ORDER BY e.at DESC, e.id DESC LIMIT 1), '{}')"
+        " FROM runtime_app_case c WHERE c.task_id = ANY(%s) AND c.state = 'open' ORDER BY c.opened_at, c.id",
+        [tasks],
+    ):
+        found[task_id] = (*found.get(task_id, ()), CaseFacts(id, class_name, json.loads(asked)))
+    return found
 
 
 def _approvals(tasks: list[Claimed]) -> dict[UUID, ApprovalFacts]:

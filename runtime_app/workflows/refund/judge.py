@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from approvals.requests import AskApproval, CloseApprovals
+from runtime_app.adapters.payments.types import ProviderAccount
 from runtime_app.chronicle import Say
 from runtime_app.currencies import EXPONENTS
 from runtime_app.ids import new_id
 from runtime_app.ledger.balances import EndHold, TakeHold
 from runtime_app.ledger.calls import BeginCall
+from runtime_app.ledger.cases import OpenCase, Unblocked
+from runtime_app.ledger.looks import LookAtPayment
 from runtime_app.ledger.operations import SubmitOperation
 from runtime_app.money import Money
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.states import Parked, Status
 from runtime_app.transitions import NEVER, NOW, After, Transition
 from runtime_app.workflows.refund.agreement import StillAgreed
+from runtime_app.workflows.refund.compare import Unexplained, compare
 from runtime_app.workflows.refund.facts import EFFECT, RefundFacts
 from runtime_app.workflows.refund.material import differences, fingerprint
 from runtime_app.workflows.refund.order import CannotRefund, Judged, Missing, NotNow, judge
@@ -35,11 +40,16 @@ def on_queued(facts: RefundFacts, ports: Ports) -> Transition:
         return _fail(judged.code, judged.why)
     if isinstance(judged, Missing):
         return _wait_for_input(facts, ports, judged.fields)
-    needs_people = _amount(facts) > facts.tenant.threshold_minor
+    needs_people = _needs_people(facts)
     if needs_people and facts.task.requester_id is None:
         sentence = "Above the threshold a person must stand behind the request: name one of this tenant."
         return _wait_for_input(facts, ports, {"on_behalf_of": sentence})
     return _ask(facts, ports, judged) if needs_people else _go_on(facts, judged)
+
+
+def _needs_people(facts: RefundFacts) -> bool:
+    """Above the threshold, and for whatever makes good an earlier refund: that has an approval of its own, always."""
+    return _amount(facts) > facts.tenant.threshold_minor or "follows" in facts.task.state
 
 
 def _ask(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
@@ -122,12 +132,33 @@ def on_ready(facts: RefundFacts, ports: Ports) -> Transition:
         return _judge_anew(facts, ports, "What was agreed on has changed.", differences(then, judged.material))
     if not _agreed(facts):
         return _judge_anew(facts, ports, "The authority behind the approval is gone.", [])
-    return _submit(facts, ports, judged)
+    return _compared(facts, ports, judged) or _submit(facts, ports, judged)
+
+
+def _compared(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition | None:
+    """What to do instead of submitting while the provider's own figures do not agree with what was judged."""
+    differs = compare(facts, ports, judged)
+    match differs:
+        case None:
+            return None
+        case NotNow():
+            return postpone(facts, ports, differs)
+        case CannotRefund(code=code, why=why):
+            return _fail(code, why, EndHold(consumed=False), CloseApprovals("superseded", why))
+        case OpenCase(class_name=name, why=why):
+            return Transition(
+                events=(Say("case.opened", {"class": name, "why": why}), *_parked(Parked.CASE_OPEN)),
+                columns={"parked_reason": Parked.CASE_OPEN, "attention": name}, parts=(differs,), due=NOW,
+            )
+        case Unexplained(why=why):
+            look = LookAtPayment(judged.account.id, judged.balance.payment_ref, why)
+            later = postpone(facts, ports, NotNow(why))
+            return replace(later, parts=(look,))
 
 
 def _agreed(facts: RefundFacts) -> bool:
     """Nobody need agree, or enough people who may still decide have approved exactly this."""
-    if _amount(facts) <= facts.tenant.threshold_minor:
+    if not _needs_people(facts):
         return True
     approval = facts.approval
     return approval is not None and approval.holds and approval.fingerprint == facts.task.fingerprint
@@ -145,8 +176,9 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
     task, balance = facts.task, judged.balance
     amount = Money(_amount(facts), balance.currency)
     operation_id = facts.operation_id
-    frozen = ports.payments.freeze(
-        operation_id=operation_id, payment_ref=balance.payment_ref, amount=amount, reason=task.reason
+    frozen = ports.provider(judged.account).freeze(
+        judged.account, operation_id=operation_id, payment_ref=balance.payment_ref, amount=amount, reason=task.reason,
+        destination=judged.material["destination"],
     )
     operation = SubmitOperation(
         id=operation_id, effect=EFFECT, ordinal=task.ordinal, account=balance.account, order_ref=task.order_ref,
@@ -165,13 +197,19 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
                 "payment_ref": balance.payment_ref, "body_sha256": frozen.body_sha256[:12],
                 "again": facts.operation is not None}),
         ),
-        parts=(StillAgreed.of(facts), operation, call),
-        then=send(facts.operation, operation, call),
+        parts=(StillAgreed.of(facts), Unblocked(task.order_ref, balance.payment_ref), operation, call),
+        then=send(facts.operation, operation, call, _sent_by(facts, judged)),
         lock=operation_id,
         if_refused={
             "sibling_in_flight": _park(Parked.SIBLING_IN_FLIGHT), "not_agreed": Transition(due=NOW, starts=None),
+            "case_open": _park(Parked.CASE_OPEN),
         },
     )
+
+
+def _sent_by(facts: RefundFacts, judged: Judged) -> ProviderAccount:
+    """An operation that was prepared before goes to the account that it was frozen for."""
+    return facts.accounts[facts.operation.account] if facts.operation else judged.account
 
 
 def _authority(facts: RefundFacts) -> dict[str, Any]:
@@ -196,7 +234,11 @@ def postpone(facts: RefundFacts, ports: Ports, reason: NotNow) -> Transition:
 
 
 def _park(reason: Parked) -> Transition:
-    return Transition(events=(Say("task.parked", {"reason": reason}),), columns={"parked_reason": reason}, due=NOW)
+    return Transition(events=_parked(reason), columns={"parked_reason": reason}, due=NOW)
+
+
+def _parked(reason: Parked) -> tuple[Say, ...]:
+    return (Say("task.parked", {"reason": reason}),)
 
 
 def _judge_anew(facts: RefundFacts, ports: Ports, why: str, changed: list[str]) -> Transition:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime_app.adapters.orders.types import OrderMissing, OrderPayment, OrderSnapshot, OrderUnavailable
+from runtime_app.adapters.payments.types import ProviderAccount
 from runtime_app.ledger.balances import KeepBalance
 from runtime_app.money import Money
 from runtime_app.states import Status
-from runtime_app.workflows.refund.facts import RefundFacts
+from runtime_app.workflows.refund.facts import BalanceFacts, RefundFacts
 from runtime_app.workflows.types import Ports
 
 ORDER_TIMEOUT = 10.0  # seconds; an order system that is slower than this counts as not answering
@@ -47,6 +48,7 @@ class Judged:
     material: Mapping[str, Any]
     balance: KeepBalance
     read: Mapping[str, Any]  # the order's version and when it was read
+    account: ProviderAccount
 
 
 def judge(facts: RefundFacts, ports: Ports) -> NotNow | CannotRefund | Missing | Judged:
@@ -82,17 +84,24 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | Ca
         return CannotRefund("payment_unknown", f"The order {task.order_ref} has no payment {ref or 'at all'}.")
     if order.currency != task.currency:
         return CannotRefund("currency_differs", f"The order is in {order.currency}, the request in {task.currency}.")
-    amount = Money(task.amount_minor, task.currency)
-    if (why := ports.payments.check_representable(amount)) is not None:
-        return Missing({"amount_minor": why})
     payment = payments[ref]
+    amount = Money(task.amount_minor, task.currency)
+    account = _account(facts, ports, payment.account)
+    if isinstance(account, NotNow):
+        return account
+    if (why := ports.provider(account).check_representable(amount)) is not None:
+        return Missing({"amount_minor": why})
+    if (why := ports.provider(account).check_destination(order.destination)) is not None:
+        return CannotRefund("destination_unusable", why)
     strangers = {r.operation_id for r in payment.refunds if r.operation_id is not None} - facts.ours
     seen = hashlib.sha256("\n".join(sorted(strangers)).encode()).hexdigest() if strangers else None
     if seen != task.state.get("strangers") and strangers:
         # A sibling may have handed over its refund after our operations were read: look once more at these very ones
         # before they count as made outside of us.
         return NotNow("the order shows a refund of an operation that was not known a moment ago", {"strangers": seen})
-    external = sum(r.amount_minor for r in payment.refunds if r.operation_id not in facts.ours)
+    told = sum(r.amount_minor for r in payment.refunds if r.operation_id not in facts.ours)
+    # One and the same refund may be in both records, so that the larger of the two counts and not their sum.
+    external = max(told, facts.balances.get(ref, BalanceFacts()).external_provider_minor)
     problem = _too_much(facts, order, payment, external, amount)
     if problem is not None:
         return problem
@@ -103,19 +112,30 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | Ca
         "destination": order.destination, "reason": task.reason, "policy_version": facts.tenant.policy_version,
     }
     balance = KeepBalance(
-        account=ports.account.id, order_ref=task.order_ref, payment_ref=ref, currency=order.currency,
-        captured_minor=payment.captured_minor, external_minor=external, version=order.version,
+        account=account.id, order_ref=task.order_ref, payment_ref=ref, currency=order.currency,
+        captured_minor=payment.captured_minor, external_minor=told, version=order.version,
     )
-    return Judged(material, balance, {"version": order.version, "as_of": order.as_of.isoformat()})
+    return Judged(material, balance, {"version": order.version, "as_of": order.as_of.isoformat()}, account)
+
+
+def _account(facts: RefundFacts, ports: Ports, named: str | None) -> ProviderAccount | NotNow:
+    """The account that the order names, else the tenant's own default."""
+    wanted = named or next(iter(facts.accounts), None)
+    if wanted is None:
+        return NotNow("this tenant has no account at a payment provider yet")
+    account = facts.accounts.get(wanted)
+    if account is None or account.closed or account.provider not in ports.providers:
+        return NotNow(f"this tenant has no open account {wanted} at a payment provider")
+    return account
 
 
 def _too_much(
     facts: RefundFacts, order: OrderSnapshot, payment: OrderPayment, external: int, amount: Money
 ) -> CannotRefund | None:
-    reserved, refunded = facts.balances.get(payment.payment_ref, (0, 0))
-    if _holds_already(facts):
-        reserved -= amount.minor  # the task's own hold does not stand against it
-    left = Money(max(0, payment.captured_minor - external - reserved - refunded), order.currency)
+    known = facts.balances.get(payment.payment_ref, BalanceFacts())
+    # The task's own hold does not stand against it.
+    reserved = known.reserved_minor - (amount.minor if _holds_already(facts) else 0)
+    left = Money(max(0, payment.captured_minor - external - reserved - known.refunded_minor), order.currency)
     if amount.minor <= left.minor:
         return None
     others = [p for p in order.payments if p.payment_ref != payment.payment_ref]

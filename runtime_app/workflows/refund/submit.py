@@ -14,7 +14,10 @@ from runtime_app.adapters.payments.types import (
     NotSent,
     Observation,
     OutcomeUnknown,
+    PaymentProvider,
     Pending,
+    ProviderAccount,
+    ProviderRefund,
     RefundRequest,
     Succeeded,
     Throttled,
@@ -22,9 +25,12 @@ from runtime_app.adapters.payments.types import (
 from runtime_app.chronicle import Say
 from runtime_app.ledger.balances import EndHold
 from runtime_app.ledger.calls import BeginCall, EndCall
+from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.operations import LearnOperation, SubmitOperation
 from runtime_app.money import Money
 from runtime_app.outbox import Tell
+from runtime_app.reconciliation.classes import CLASSES
+from runtime_app.reconciliation.reading import MISMATCH_CLASS
 from runtime_app.reconciliation.schedule import backoff, next_look
 from runtime_app.states import OperationState, Status
 from runtime_app.transitions import NOW, After, Transition
@@ -43,12 +49,15 @@ class Sent:
     result: CreateResult
     facts: RefundFacts
     ports: Ports
+    account: ProviderAccount
 
     def end(self, outcome: str, finding: str) -> EndCall:
         return EndCall(self.call.id, self.operation.id, "provider_response", outcome, finding, self.result.seen)
 
 
-def send(before: OperationFacts | None, operation: SubmitOperation, call: BeginCall) -> Effect:
+def send(
+    before: OperationFacts | None, operation: SubmitOperation, call: BeginCall, account: ProviderAccount
+) -> Effect:
     """The send of this frozen request, as an effect. An operation that was prepared before is sent as it was frozen."""
     body = before.request_body if before else operation.request_body
     sha256 = before.request_sha256 if before else operation.request_sha256
@@ -60,20 +69,21 @@ def send(before: OperationFacts | None, operation: SubmitOperation, call: BeginC
 
     def effect(facts: RefundFacts, ports: Ports) -> Transition:
         if ports.may_send(operation.id):
-            result = ports.payments.create_refund(
-                ports.account, request, idempotency_key=operation.idempotency_key, resend=False, deadline=ports.sending
+            result = ports.provider(account).create_refund(
+                account, request, idempotency_key=operation.idempotency_key, resend=False, deadline=ports.sending
             )
         else:
-            result = NotSent("the lease or the sender's lock was too short for a send", _unsent(ports, api_version))
-        return outcome(Sent(operation, call, result, facts, ports))
+            unsent = _unsent(ports.provider(account), api_version)
+            result = NotSent("the lease or the sender's lock was too short for a send", unsent)
+        return outcome(Sent(operation, call, result, facts, ports, account))
 
     return effect
 
 
-def _unsent(ports: Ports, api_version: str) -> Observation:
+def _unsent(provider: PaymentProvider, api_version: str) -> Observation:
     return Observation(
         request_line="(nothing was sent)", http_status=None, provider_request_id=None, body_sha256=None, body=None,
-        api_version=api_version, adapter_version=ports.payments.adapter_version,
+        api_version=api_version, adapter_version=provider.adapter_version,
     )
 
 
@@ -93,7 +103,8 @@ def outcome(sent: Sent) -> Transition:
         case KeyInProgress():
             return _unknown(sent, "the provider says that a request under this key is still running")
         case KeyConflict():
-            return _unknown(sent, "the provider says that this key was used for another request", case="KEY_CONFLICT")
+            why = "the provider says that this key was used for another request"
+            return _unknown(sent, why, case=("KEY_CONFLICT", ()))
         case OutcomeUnknown(stage=stage, cause=cause, key_burned=burned):
             return _unknown(sent, f"{stage}: {cause}", burned=burned)
 
@@ -129,6 +140,8 @@ def _succeeded(sent: Sent, result: Succeeded) -> Transition:
 def _declined(sent: Sent, result: Declined) -> Transition:
     end = sent.end("declined", result.code)
     ref = result.refund.ref if result.refund else None
+    # Refused at the door, without a refund that says so: a later look makes sure that it was really nothing.
+    look = None if result.refund else After(sent.ports.timing.late_watch_every)
     return Transition(
         to=Status.FAILED,
         events=(
@@ -136,7 +149,7 @@ def _declined(sent: Sent, result: Declined) -> Transition:
             Say("task.failed", {"code": "declined", "why": f"The provider refused it: {result.code}."}),
         ),
         parts=(
-            end, EndHold(consumed=False), LearnOperation(sent.operation.id, OperationState.FAILED, None, end.id, ref),
+            end, EndHold(consumed=False), LearnOperation(sent.operation.id, OperationState.FAILED, look, end.id, ref),
         ),
     )
 
@@ -174,24 +187,39 @@ def _not_sent(sent: Sent, result: Throttled | NotSent) -> Transition:
 
 def _mismatch(sent: Sent, result: Mismatch) -> Transition:
     differs = ", ".join(result.differs)
-    transition = _unknown(sent, f"the provider's refund differs from the request in {differs}", case="MISMATCH")
-    return transition
+    name = next((n for n in ("payment", "currency", "amount") if n in result.differs), "payment")
+    why = f"the provider's refund differs from the request in {differs}"
+    return _unknown(sent, why, case=(MISMATCH_CLASS[name], (result.refund,)))
 
 
-def _unknown(sent: Sent, why: str, *, case: str | None = None, burned: bool = False) -> Transition:
+def _unknown(
+    sent: Sent, why: str, *, case: tuple[str, tuple[ProviderRefund, ...]] | None = None, burned: bool = False
+) -> Transition:
     """Not known: the next look comes soon, and nothing new is sent before the truth is proved."""
     look = None if case else After(next_look(sent.ports.timing, 0))
-    opened = (Say("case.opened", {"class": case, "why": why[:300]}),) if case else ()
+    opened = (Say("case.opened", {"class": case[0], "why": why[:300]}),) if case else ()
     return Transition(
         to=Status.RECONCILING,
         events=(Say("operation.unknown", {"operation": str(sent.operation.id), "why": why[:300]}), *opened),
         parts=(
             sent.end("unknown", why[:40]),
-            LearnOperation(sent.operation.id, OperationState.UNKNOWN, look, resend_disabled=burned, case_class=case,
-                           note=why[:300]),
+            LearnOperation(sent.operation.id, OperationState.UNKNOWN, look, resend_disabled=burned, note=why[:300]),
+            *((_case(sent, *case),) if case else ()),
         ),
-        columns={"attention": case} if case else {},
+        columns={"attention": case[0]} if case else {},
         due=look,
+    )
+
+
+def _case(sent: Sent, name: str, refunds: tuple[ProviderRefund, ...]) -> OpenCase:
+    operation = sent.operation
+    return OpenCase(
+        name, operation.account, operation.payment_ref, operation.order_ref, operation.id, operation.amount_minor,
+        operation.currency, why=CLASSES[name].says,
+        details={"when": "the answer to the request", "refunds": [
+            {"ref": r.ref, "payment_ref": r.payment_ref, "amount_minor": r.amount.minor, "currency": r.amount.currency,
+             "status": r.status.value} for r in refunds
+        ]},
     )
 
 

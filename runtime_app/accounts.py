@@ -1,0 +1,63 @@
+"""A tenant's accounts at payment providers, as adapters want them and as admins set them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from runtime_app import rows
+from runtime_app.adapters.payments.types import ProviderAccount
+from runtime_app.models import Account, Tenant
+from runtime_app.sealing import seal, unseal
+
+_READ = (
+    "SELECT tenant_id, ref, provider, api_key_sealed, base_url, mode, settings, notice_secrets_sealed, time_zone,"
+    " closed_at IS NOT NULL FROM runtime_app_account WHERE tenant_id = ANY(%s)"
+    " ORDER BY closed_at IS NOT NULL, is_default DESC, ref"
+)
+
+
+def of_tenants(ids: Iterable[UUID]) -> dict[UUID, dict[str, ProviderAccount]]:
+    """The accounts by tenant and reference, secrets opened: the default one first, closed ones last."""
+    found: dict[UUID, dict[str, ProviderAccount]] = {}
+    for row in rows.run(_READ, [list(ids)]):
+        found.setdefault(row[0], {})[row[1]] = _opened(*row[1:])
+    return found
+
+
+def opened(account: Account) -> ProviderAccount:
+    """The account as adapters want it. Raises sealing.Unsealable."""
+    return _opened(
+        account.ref, account.provider, account.api_key_sealed, account.base_url, account.mode, account.settings,
+        account.notice_secrets_sealed, account.time_zone,
+        account.closed_at is not None,
+    )
+
+
+def _opened(
+    ref: str, provider: str, key: str, base_url: str, mode: str, settings: Any, secrets: str, zone: str, closed: bool
+) -> ProviderAccount:
+    return ProviderAccount(
+        id=ref, provider=provider, api_key=unseal(key), base_url=base_url, mode=mode,
+        settings=json.loads(settings) if isinstance(settings, str) else settings,
+        notice_secrets=tuple(json.loads(unseal(secrets) or "[]")), time_zone=zone, closed=closed,
+    )
+
+
+def keep(
+    tenant: Tenant, ref: str, *, provider: str, api_key: str = "", base_url: str = "", mode: str = "test",
+    settings: Mapping[str, str] | None = None, notice_secrets: Iterable[str] = (), time_zone: str = "UTC",
+    is_default: bool = False,
+) -> Account:
+    """The tenant's account of this reference, made or brought to these values. Checks belong to the caller."""
+    account, _ = Account.objects.update_or_create(
+        tenant=tenant, ref=ref,
+        defaults={
+            "provider": provider, "api_key_sealed": seal(api_key), "base_url": base_url, "mode": mode,
+            "settings": dict(settings or {}), "time_zone": time_zone, "is_default": is_default,
+            "notice_secrets_sealed": seal(json.dumps(list(notice_secrets))) if notice_secrets else "",
+        },
+    )
+    return account

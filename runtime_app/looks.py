@@ -1,0 +1,245 @@
+"""A payment looked at as a whole: every refund that the provider shows of it has a name, or a person is told.
+
+A refund that is not ours was made outside of us. It consumes what may still be refunded at once, and stops submissions
+on the payment until a person has acknowledged it. Nothing is ever matched by amount alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from approvals.requests import CloseApprovals
+from runtime_app import accounts, rows, watch
+from runtime_app.adapters.payments.types import (
+    Deadline,
+    Inconclusive,
+    Observation,
+    PaymentProvider,
+    ProviderAccount,
+    ProviderRefund,
+    RefundStatus,
+)
+from runtime_app.chronicle import Say
+from runtime_app.ledger.balances import EndHold, keep_provider_external
+from runtime_app.ledger.calls import store_evidence
+from runtime_app.ledger.cases import OpenCase
+from runtime_app.reconciliation.schedule import backoff
+from runtime_app.states import UNRESOLVED, Status
+from runtime_app.transitions import NOW, Guard, Transition, apply_one
+from runtime_app.workflows.types import Ports
+
+_NO_MONEY = {RefundStatus.FAILED, RefundStatus.CANCELED}
+_TRIES_MOST = 8  # looks that do not add up before a person is told that they do not
+_PAGES_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    id: UUID
+    tenant_id: UUID
+    account: str
+    payment_ref: str
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the provider shows; `trouble` says why it is not the whole of it."""
+
+    refunds: tuple[ProviderRefund, ...]
+    seen: Observation
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    states: dict[str, str]  # by operation id
+    refs: dict[str, str]  # operation id by the provider's reference
+
+    def owner(self, refund: ProviderRefund) -> str | None:
+        """The id of the operation of ours that this refund is of, by reference only."""
+        return refund.operation_ref if refund.operation_ref in self.states else self.refs.get(refund.ref)
+
+    @property
+    def in_doubt(self) -> bool:
+        return any(state in UNRESOLVED for state in self.states.values())
+
+
+def work(ports: Ports, *, actor: str, limit: int = 1) -> int:
+    """Make the looks that are due; returns how many were taken."""
+    taken = _claim(limit, ports.timing.lease)
+    held = accounts.of_tenants({look.tenant_id for look in taken})
+    for look in taken:
+        account = held.get(look.tenant_id, {}).get(look.account)
+        if account is None or account.provider not in ports.providers:
+            continue
+        shown = _read(ports.provider(account), account, look.payment_ref, ports)
+        _record(look, shown, ports, actor)
+    return len(taken)
+
+
+def is_anything_due() -> bool:
+    return bool(rows.run("SELECT 1 FROM runtime_app_paymentlook WHERE due_at <= (SELECT runtime_now()) LIMIT 1"))
+
+
+def _claim(limit: int, seconds: float) -> list[Look]:
+    found = rows.run(
+        "UPDATE runtime_app_paymentlook AS l SET tries = tries + 1, due_at = runtime_now() + make_interval(secs => %s)"
+        " FROM runtime_app_account a WHERE a.id = l.account_id AND l.id IN (SELECT id FROM runtime_app_paymentlook"
+        " WHERE due_at <= (SELECT runtime_now()) ORDER BY due_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
+        " RETURNING l.id, l.tenant_id, a.ref, l.payment_ref, l.tries",
+        [seconds, limit],
+    )
+    return [Look(*row) for row in found]
+
+
+def _read(provider: PaymentProvider, account: ProviderAccount, payment_ref: str, ports: Ports) -> Shown:
+    """Every page of the payment's refunds, held against the payment's own total."""
+    deadline = Deadline.after(4 * ports.timing.read_timeout)
+    refunds: list[ProviderRefund] = []
+    cursor: str | None = None
+    for _ in range(_PAGES_MOST):
+        page = provider.list_refunds(account, payment_ref=payment_ref, since=None, cursor=cursor, deadline=deadline)
+        if isinstance(page, Inconclusive):
+            return Shown((), page.seen, page.cause)
+        refunds += page.refunds
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    total = provider.retrieve_payment(account, payment_ref=payment_ref, deadline=deadline)
+    if isinstance(total, Inconclusive):
+        return Shown((), total.seen, total.cause)
+    if len({r.ref for r in refunds}) != len(refunds) or cursor is not None:
+        return Shown((), page.seen, "pages that do not follow each other")
+    alive = tuple(r for r in refunds if r.status not in _NO_MONEY)
+    if any(r.amount.currency != total.refunded.currency or r.payment_ref != payment_ref for r in alive):
+        return Shown((), page.seen, "a refund of another payment or currency in the list")
+    if sum(r.amount.minor for r in alive) != total.refunded.minor:
+        return Shown((), page.seen, "the refunds listed do not add up to the payment's total")
+    return Shown(alive, page.seen)
+
+
+def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
+    """Write down what was found; then have approvals that no longer fit asked anew."""
+    with transaction.atomic(durable=True):
+        ours = _ours(look)
+        unnamed = [r for r in shown.refunds if ours.owner(r) is None]
+        undecided = bool(unnamed) and ours.in_doubt  # one of ours may have lost its name on the way
+        if shown.trouble or undecided:
+            changed = False
+            _later(look, shown.trouble or "an operation of this payment is in doubt", ports)
+            if shown.trouble and look.tries == _TRIES_MOST:
+                _open_disagreement(look, shown)
+        else:
+            changed = _keep_external(look, unnamed)
+            for refund in unnamed:
+                _open_external(look, refund, shown.seen)
+            _hint_at_late_truths(shown, ours)
+            rows.run(
+                "UPDATE runtime_app_paymentlook SET due_at = NULL, tries = 0, looked_at = runtime_now() WHERE id = %s",
+                [look.id],
+            )
+    if changed:
+        _ask_anew(look, actor)
+
+
+def _ours(look: Look) -> Ours:
+    found = rows.run(
+        "SELECT id::text, state, provider_ref FROM runtime_app_operation WHERE tenant_id = %s AND account = %s"
+        " AND payment_ref = %s",
+        [look.tenant_id, look.account, look.payment_ref],
+    )
+    return Ours({r[0]: r[1] for r in found}, {r[2]: r[0] for r in found if r[2] is not None})
+
+
+def _later(look: Look, why: str, ports: Ports) -> None:
+    rows.run(
+        "UPDATE runtime_app_paymentlook SET due_at = runtime_now() + make_interval(secs => %s), why = %s WHERE id = %s",
+        [backoff(ports.timing, look.tries), why[:200], look.id],
+    )
+
+
+def _keep_external(look: Look, unnamed: Sequence[ProviderRefund]) -> bool:
+    balance = rows.run(
+        "SELECT id FROM runtime_app_balance WHERE tenant_id = %s AND account = %s AND payment_ref = %s"
+        " FOR NO KEY UPDATE",
+        [look.tenant_id, look.account, look.payment_ref],
+    )
+    return bool(balance) and keep_provider_external(balance[0][0], sum(r.amount.minor for r in unnamed))
+
+
+def _open_external(look: Look, refund: ProviderRefund, seen: Observation) -> None:
+    """One case a refund, ever: an acknowledged one is not asked about again."""
+    matter = f"{look.account}:{refund.ref}"
+    known = rows.run(
+        "SELECT 1 FROM runtime_app_case WHERE tenant_id = %s AND dedup_key = %s",
+        [look.tenant_id, f"EXTERNAL_REFUND:{matter}"[:300]],
+    )
+    if known:
+        return
+    case = OpenCase(
+        "EXTERNAL_REFUND", look.account, look.payment_ref, _order_of(look), None, refund.amount.minor,
+        refund.amount.currency, why="The provider shows a refund of this payment that nobody asked for here.",
+        details={"refunds": [{
+            "ref": refund.ref, "payment_ref": refund.payment_ref, "amount_minor": refund.amount.minor,
+            "currency": refund.amount.currency, "status": refund.status.value, "operation_ref": refund.operation_ref,
+        }]},
+        matter=matter,
+    )
+    _store(look, case, "external_refund", seen)
+
+
+def _open_disagreement(look: Look, shown: Shown) -> None:
+    case = OpenCase(
+        "BALANCE_DISAGREES", look.account, look.payment_ref, _order_of(look), why=shown.trouble,
+        matter=f"{look.account}:{look.payment_ref}",
+    )
+    _store(look, case, "does_not_add_up", shown.seen)
+
+
+def _store(look: Look, case: OpenCase, finding: str, seen: Observation) -> None:
+    now = rows.run("SELECT runtime_now()")[0][0]
+    case_id = case.store(tenant_id=look.tenant_id, task_id=None, now=now)
+    if case_id is not None:
+        store_evidence(
+            tenant_id=look.tenant_id, now=now, kind="provider_query", finding=finding, seen=seen, case_id=case_id
+        )
+
+
+def _order_of(look: Look) -> str:
+    found = rows.run(
+        "SELECT order_ref FROM runtime_app_balance WHERE tenant_id = %s AND account = %s AND payment_ref = %s",
+        [look.tenant_id, look.account, look.payment_ref],
+    )
+    return str(found[0][0]) if found else ""
+
+
+def _hint_at_late_truths(shown: Shown, ours: Ours) -> None:
+    """Where the provider's picture and a proved outcome differ, the operation itself is looked at."""
+    alive = {ours.owner(r) for r in shown.refunds}
+    for id, state in ours.states.items():
+        if (state == "succeeded") != (id in alive) and state not in UNRESOLVED:
+            watch.hint(UUID(id))
+
+
+def _ask_anew(look: Look, actor: str) -> None:
+    """What was refunded outside of us is a material fact: whatever was agreed on before it was known is asked anew."""
+    why = "The provider shows a refund of this payment that was made outside of us."
+    found = rows.run(
+        "SELECT id, revision, status FROM runtime_app_task WHERE tenant_id = %s AND payment_ref = %s"
+        " AND workflow = 'refund' AND status IN ('waiting_approval', 'ready')",
+        [look.tenant_id, look.payment_ref],
+    )
+    for id, revision, status in found:
+        held = (Say("hold.released"),) if status == Status.READY else ()
+        transition = Transition(
+            to=Status.QUEUED, due=NOW, parts=(EndHold(consumed=False), CloseApprovals("superseded", why)),
+            events=(Say("approval.superseded", {"why": why, "changed": ["external_minor"]}), *held,
+                    Say("task.judged_anew", {"why": why})),
+        )
+        # One that has moved on meanwhile is judged by its own next step, against the balance as it is now.
+        apply_one(Guard(id, revision, Status(status)), transition, actor=actor)

@@ -1,0 +1,175 @@
+"""Looks at operations whose outcome was proved before: a late truth is not impossible, but it is found and shown.
+
+What was proved absent or refused is looked at again for a while; anything proved is looked at when a notice or a
+statement hints at it. The task keeps its end; the operation and the balance follow the money, and a person is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from runtime_app import accounts, rows
+from runtime_app.adapters.payments.types import Deadline, ProviderAccount
+from runtime_app.chronicle import Say
+from runtime_app.ids import new_id
+from runtime_app.ledger.balances import ConsumeLate, ReturnRefund
+from runtime_app.ledger.calls import BeginCall, EndCall
+from runtime_app.ledger.cases import OpenCase
+from runtime_app.ledger.operations import FollowMoney
+from runtime_app.money import Money
+from runtime_app.reconciliation.classes import CLASSES
+from runtime_app.reconciliation.reading import Asked, Reading, read
+from runtime_app.reconciliation.table import Situation, Verdict, decide
+from runtime_app.states import OperationState, Status
+from runtime_app.transitions import Applied, Guard, Part, Transition, apply_one
+from runtime_app.workflows.types import Ports
+
+_ENDED = "('succeeded', 'failed', 'not_executed')"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    id: UUID
+    tenant_id: UUID
+    account: str
+    order_ref: str
+    payment_ref: str
+    amount: Money
+    state: OperationState
+    provider_ref: str | None
+    first_submit_at: datetime | None
+    guard: Guard
+
+
+def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
+    """Look at the operations whose next look is due; returns how many were looked at."""
+    timing = ports.timing
+    found = rows.run(
+        "UPDATE runtime_app_operation AS o SET next_check_at = CASE WHEN o.state <> 'succeeded'"
+        " AND o.last_possible_send_at > runtime_now() - make_interval(secs => %s)"
+        " THEN runtime_now() + make_interval(secs => %s) END"
+        " FROM runtime_app_task t WHERE t.id = o.task_id AND o.id IN ("
+        f" SELECT id FROM runtime_app_operation WHERE state IN {_ENDED} AND next_check_at <= (SELECT runtime_now())"
+        " ORDER BY next_check_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
+        " RETURNING o.id, o.task_id, o.tenant_id, o.account, o.order_ref, o.payment_ref, o.amount_minor, o.currency,"
+        " o.state, o.provider_ref, o.first_submit_at, t.revision, t.status",
+        [timing.late_watch, timing.late_watch_every, limit],
+    )
+    held = accounts.of_tenants({row[2] for row in found})
+    for row in found:
+        watched = Watched(
+            id=row[0], tenant_id=row[2], account=row[3], order_ref=row[4], payment_ref=row[5],
+            amount=Money(row[6], row[7]), state=OperationState(row[8]), provider_ref=row[9], first_submit_at=row[10],
+            guard=Guard(row[1], row[11], Status(row[12])),
+        )
+        account = held.get(watched.tenant_id, {}).get(watched.account)
+        if account is not None and account.provider in ports.providers:
+            _look(watched, account, ports, actor)
+    return len(found)
+
+
+def is_anything_due() -> bool:
+    return bool(
+        rows.run(
+            f"SELECT 1 FROM runtime_app_operation WHERE state IN {_ENDED}"
+            " AND next_check_at <= (SELECT runtime_now()) LIMIT 1"
+        )
+    )
+
+
+def hint(operation_id: UUID) -> bool:
+    """Have an operation with a proved outcome looked at soon; False when its outcome is not proved."""
+    return bool(
+        rows.run(
+            f"UPDATE runtime_app_operation SET next_check_at = runtime_now() WHERE id = %s AND state IN {_ENDED}"
+            " RETURNING id",
+            [operation_id],
+        )
+    )
+
+
+def _look(watched: Watched, account: ProviderAccount, ports: Ports, actor: str) -> None:
+    call = BeginCall(id=new_id(), operation_id=watched.id, kind="query")
+    if not isinstance(apply_one(watched.guard, Transition(parts=(call,), starts=None), actor=actor), Applied):
+        return
+    provider = ports.provider(account)
+    deadline = Deadline.after(ports.timing.connect_timeout + ports.timing.read_timeout)
+    answer = provider.find_refunds(
+        account, operation_id=watched.id, payment_ref=watched.payment_ref, currency=watched.amount.currency,
+        deadline=deadline,
+    )
+    asked = Asked(watched.payment_ref, watched.amount, watched.provider_ref, watched.first_submit_at)
+    seen = read(answer, asked)
+    row = decide(Situation(seen.finding, ended_as=watched.state))
+    outcome = {"found_succeeded": "succeeded", "found_pending": "pending", "found_failed": "declined"}
+    end = EndCall(
+        call.id, watched.id, "provider_query", outcome.get(seen.finding.value, "unknown"), seen.finding.value,
+        answer.seen,
+    )
+    apply_one(watched.guard, _transition(watched, row.verdict, seen, end), actor=actor)
+
+
+def _transition(watched: Watched, verdict: Verdict, seen: Reading, end: EndCall) -> Transition:
+    match verdict:
+        case Verdict.CASE_LATE:
+            return _landed(watched, seen, end)
+        case Verdict.CASE_LATE_ACCEPTED:
+            why = "the provider has accepted it after its absence or refusal had been proved"
+            return _told(watched, "LATE_EXECUTION", why, seen, (end,))
+        case Verdict.CASE_RETURNED:
+            why = "the provider shows it as failed after it had succeeded"
+            parts: tuple[Part, ...] = (end, ReturnRefund(), FollowMoney(watched.id, OperationState.RETURNED, end.id))
+            returned = Say("operation.returned", {"operation": str(watched.id), "code": _code(seen)})
+            return _told(watched, "RETURNED", why, seen, parts, returned)
+        case Verdict.CASE_DUPLICATE:
+            extra = _here(watched, seen) - watched.amount.minor
+            taken = (ConsumeLate(watched.account, watched.payment_ref, extra),) if extra > 0 else ()
+            return _told(watched, "DUPLICATE_EXECUTION", "the provider shows more than one", seen, (end, *taken))
+    return Transition(parts=(end,), starts=None)
+
+
+def _code(seen: Reading) -> str:
+    return (seen.refund.failure_reason if seen.refund else None) or "failed"
+
+
+def _here(watched: Watched, seen: Reading) -> int:
+    """What of it moved on this payment, in minor units; another payment or currency is the case's to tell."""
+    return sum(
+        r.amount.minor for r in seen.alive
+        if (r.payment_ref, r.amount.currency) == (watched.payment_ref, watched.amount.currency)
+    )
+
+
+def _landed(watched: Watched, seen: Reading, end: EndCall) -> Transition:
+    moved, ref = _here(watched, seen), seen.refund.ref if seen.refund else None
+    taken = (ConsumeLate(watched.account, watched.payment_ref, moved),) if moved else ()
+    succeeded = Say("operation.succeeded", {"operation": str(watched.id), "provider_ref": ref, "late": True})
+    why = "it was executed after its absence or refusal had been proved"
+    known = FollowMoney(watched.id, OperationState.SUCCEEDED, end.id, ref)
+    return _told(watched, "LATE_EXECUTION", why, seen, (end, *taken, known), succeeded)
+
+
+def _told(watched: Watched, name: str, why: str, seen: Reading, parts: tuple[Part, ...], *says: Say) -> Transition:
+    """The task keeps its end; the case, once for as long as it is open, and the mark tell people."""
+    case = OpenCase(
+        name, watched.account, watched.payment_ref, watched.order_ref, watched.id, watched.amount.minor,
+        watched.amount.currency, why=CLASSES[name].says, details={"when": why, "refunds": [
+            {"ref": r.ref, "payment_ref": r.payment_ref, "amount_minor": r.amount.minor, "currency": r.amount.currency,
+             "status": r.status.value} for r in (seen.alive or ((seen.refund,) if seen.refund else ()))
+        ]},
+    )
+    opened = () if is_open(watched.id, name) else (Say("case.opened", {"class": name, "why": why}),)
+    if not opened and not says:
+        return Transition(parts=(parts[0],), starts=None)  # it is known already; only the evidence is new
+    return Transition(events=(*says, *opened), columns={"attention": name}, parts=(*parts, case), starts=None)
+
+
+def is_open(operation_id: UUID, class_name: str) -> bool:
+    return bool(
+        rows.run(
+            "SELECT 1 FROM runtime_app_case WHERE operation_id = %s AND class_name = %s AND state = 'open'",
+            [operation_id, class_name],
+        )
+    )
