@@ -32,21 +32,24 @@ class Node:
     where: str
 
     def all(self, name: str, where: str = "") -> Iterator[Node]:
-        space = str(self.element.tag).rpartition("}")[0]
-        for number, found in enumerate(self.element.iterfind(f"{space}}}{name}"), 1):
+        for number, found in enumerate(self.element.iterchildren(self._space + name), 1):
             yield Node(found, f"{where} {number} of {self.where}" if where else self.where)
 
     def one(self, path: str) -> Node | None:
         """What is at `path`, or None. Twice where the standard has it once has no one meaning."""
-        node = self
+        element = self.element
         for name in path.split("/"):
-            found = list(node.all(name))
+            found = list(element.iterchildren(self._space + name))
             if len(found) > 1:
                 raise Refused(f"{self.where}: {name} occurs {len(found)} times where it may occur once.")
             if not found:
                 return None
-            node = found[0]
-        return node
+            element = found[0]
+        return Node(element, self.where)
+
+    @property
+    def _space(self) -> str:
+        return str(self.element.tag).rpartition("}")[0] + "}"
 
     def text(self, *paths: str) -> str | None:
         """The text at the first of these paths that has one."""
