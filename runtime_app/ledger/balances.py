@@ -15,8 +15,8 @@ Payment = tuple[UUID, str, str]  # tenant, account, payment reference
 _COLUMNS = (
     ("id", "uuid"), ("tenant_id", "uuid"), ("account", "text"), ("order_ref", "text"), ("payment_ref", "text"),
     ("currency", "text"), ("captured_minor", "bigint"), ("external_minor", "bigint"),
-    ("external_order_minor", "bigint"), ("external_provider_minor", "bigint"), ("excess_minor", "bigint"), ("read_version", "bigint"),
-    ("read_at", "timestamptz"), ("reserved_minor", "bigint"), ("refunded_minor", "bigint"),
+    ("external_order_minor", "bigint"), ("external_provider_minor", "bigint"), ("excess_minor", "bigint"),
+    ("read_version", "bigint"), ("read_at", "timestamptz"), ("reserved_minor", "bigint"), ("refunded_minor", "bigint"),
 )
 # Balances are locked in this one order everywhere, the order in which Python sorts the same values.
 _ORDER = 'b.tenant_id, b.account COLLATE "C", b.payment_ref COLLATE "C"'

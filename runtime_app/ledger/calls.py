@@ -111,6 +111,6 @@ def _storable(body: Any) -> str:
 _EVIDENCE = (
     ("id", "uuid"), ("tenant_id", "uuid"), ("operation_id", "uuid"), ("call_id", "uuid"), ("case_id", "uuid"),
     ("kind", "text"), ("finding", "text"), ("request_line", "text"), ("http_status", "smallint"),
-    ("provider_request_id", "text"), ("body_sha256", "text"), ("body", "jsonb"), ("pages", "int"), ("complete", "bool"), ("consistency", "text"),
-    ("adapter_version", "text"), ("api_version", "text"), ("observed_at", "timestamptz"),
+    ("provider_request_id", "text"), ("body_sha256", "text"), ("body", "jsonb"), ("pages", "int"), ("complete", "bool"),
+    ("consistency", "text"), ("adapter_version", "text"), ("api_version", "text"), ("observed_at", "timestamptz"),
 )

@@ -180,8 +180,8 @@ def _operations(tasks: list[UUID]) -> dict[UUID, OperationFacts]:
     found = rows.run(
         "SELECT DISTINCT ON (o.task_id) o.task_id, o.id, o.ordinal, o.account, o.state, o.payment_ref, o.amount_minor,"
         " o.currency, o.idempotency_key, o.request_body, o.request_sha256, o.api_version, o.fingerprint,"
-        " o.first_submit_at, o.last_possible_send_at, o.checks, o.absents, o.resends, o.resend_disabled, o.case_class, o.provider_ref,"
-        " o.order_ref"
+        " o.first_submit_at, o.last_possible_send_at, o.checks, o.absents, o.resends, o.resend_disabled, o.case_class,"
+        " o.provider_ref, o.order_ref"
         " FROM runtime_app_operation o JOIN runtime_app_task t ON t.id = o.task_id AND t.ordinal = o.ordinal"
         " WHERE o.task_id = ANY(%s) ORDER BY o.task_id, o.ordinal DESC",
         [tasks],
