@@ -23,8 +23,8 @@ from runtime_app.adapters.payments.types import (
     Succeeded,
     Throttled,
 )
-from runtime_app.adapters.wire import Exchange
 from runtime_app.money import Money
+from tests.adapters.stripe_answers import answered
 
 OPERATION = UUID("12345678-1234-5678-1234-567812345678")
 REQUEST = StripePayments(connect_timeout=1, read_timeout=1).freeze(
@@ -35,11 +35,6 @@ GOOD: dict[str, Any] = {
     "id": "re_1", "object": "refund", "amount": 500, "currency": "usd", "payment_intent": "pi_1",
     "created": 1_800_000_000, "status": "succeeded", "metadata": {"operation_id": str(OPERATION)},
 }
-
-
-def answered(body: Any, status: int = 200, **headers: str) -> Exchange:
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return Exchange(status, {name.replace("_", "-").title(): text for name, text in headers.items()}, content)
 
 
 def judged(body: Any, status: int = 200, *, resend: bool = False, **headers: str) -> Any:

@@ -6,7 +6,15 @@ from uuid import uuid4
 
 import pytest
 
-from runtime_app.adapters.payments.types import Absent, Deadline, FindResult, Found, Inconclusive, OutcomeUnknown
+from runtime_app.adapters.payments.types import (
+    Absent,
+    Deadline,
+    FindResult,
+    Found,
+    Inconclusive,
+    Mismatch,
+    OutcomeUnknown,
+)
 from runtime_app.money import Money
 from tests.adapters.providers import Refunding, StripeAtSandbox
 
@@ -79,13 +87,59 @@ def test_a_look_that_is_not_whole_proves_nothing(
     assert isinstance(ours.find(), Found)
 
 
-def test_a_refund_that_lost_its_name_is_a_lookalike_and_never_ours(stripe: StripeAtSandbox) -> None:
-    """money.md 3.2: same payment and amount without our id is a suggestion for a person only."""
+def nameless(stripe: StripeAtSandbox) -> Refunding:
+    """A refund of ours that the provider made without the metadata."""
     ours = Refunding(stripe, stripe.open_payment(), Money(5, "USD"))
     stripe.sandbox.fault("F31", match={"payment_ref": ours.payment_ref})
-    ours.send()
-    result = ours.find()
+    assert isinstance(ours.send(), Mismatch)
+    return ours
+
+
+def asked(stripe: StripeAtSandbox) -> list[str]:
+    return [r["path"].partition("?")[0] for r in stripe.sandbox.requests(method="GET")]
+
+
+def test_a_refund_that_lost_its_name_is_found_by_the_key_that_made_it(stripe: StripeAtSandbox) -> None:
+    """F31, money.md 3.2: the event carries our key."""
+    ours = nameless(stripe)
+    found = ours.find()
+    assert isinstance(found, Found)
+    assert [(r.amount.minor, r.operation_ref) for r in found.refunds] == [(5, str(ours.operation_id))]
+    said, = found.seen.body["events"]
+    assert (said["refund"], said["idempotency_key"]) == (found.refunds[0].ref, str(ours.operation_id))
+
+
+def test_another_operation_does_not_find_a_nameless_refund_as_its_own(stripe: StripeAtSandbox) -> None:
+    """money.md 3.2: same payment and amount without our id is a suggestion for a person only."""
+    result = look(stripe, nameless(stripe).payment_ref)
     assert isinstance(result, Absent) and [r.amount.minor for r in result.lookalikes] == [5]
+
+
+@pytest.mark.parametrize("code", ["F27", "F2", "F8", "F12"])
+def test_events_that_are_not_answered_leave_it_open(stripe: StripeAtSandbox, code: str) -> None:
+    ours = nameless(stripe)
+    stripe.sandbox.fault(code, on="events")
+    result = ours.find()
+    assert isinstance(result, Inconclusive) and result.cause.startswith("the events by key")
+    assert isinstance(ours.find(), Found)
+
+
+def test_a_key_without_the_right_to_events_leaves_the_lookalike(stripe: StripeAtSandbox) -> None:
+    ours = nameless(stripe)
+    stripe.sandbox.fault("F18", on="events", status=403)
+    assert isinstance(ours.find(), Absent)
+
+
+def test_events_are_asked_for_only_where_a_refund_has_no_name(stripe: StripeAtSandbox) -> None:
+    ours = Refunding(stripe, stripe.open_payment(), Money(5, "USD"))
+    before = asked(stripe).count("/v1/events")
+    ours.send()
+    ours.find()
+    look(stripe, ours.payment_ref)
+    assert asked(stripe).count("/v1/events") == before
+    stripe.refund_outside(ours.payment_ref, 1)
+    look(stripe, ours.payment_ref)
+    assert asked(stripe).count("/v1/events") > before
 
 
 def test_another_currency_than_expected_proves_nothing(stripe: StripeAtSandbox) -> None:

@@ -13,8 +13,18 @@ import pytest
 
 from runtime_app.adapters import wire
 from runtime_app.adapters.payments import build
+from runtime_app.adapters.payments.bank import BankPayments
 from runtime_app.adapters.payments.stripe import API_VERSION, StripePayments
-from runtime_app.adapters.payments.types import Deadline, NotSent, OutcomeUnknown, ProviderAccount, Succeeded
+from runtime_app.adapters.payments.types import (
+    Deadline,
+    Found,
+    Inconclusive,
+    NoSuchRefund,
+    NotSent,
+    OutcomeUnknown,
+    ProviderAccount,
+    Succeeded,
+)
 from runtime_app.money import Money
 from tests.adapters.providers import Refunding, StripeAtSandbox
 from tests.sandbox_process import wait_until
@@ -92,6 +102,39 @@ def test_the_head_carries_the_pinned_version_our_key_and_nothing_of_this_machine
     assert "idempotency-key: k\r\n" in head and "authorization: bearer sk_test_x" in head
     assert "content-type: application/x-www-form-urlencoded" in head
     assert "telemetry" not in head and "platform" not in head
+
+
+def retrieved(url: str) -> object:
+    return StripePayments(connect_timeout=5, read_timeout=5).retrieve_refund(
+        ProviderAccount("a", "stripe", "sk_test_x", url), refund_ref="re_1", deadline=Deadline.after(20))
+
+
+@pytest.mark.parametrize(("status", "body", "expected"), [
+    (404, '{"error": {"type": "invalid_request_error", "code": "resource_missing"}}', NoSuchRefund),
+    (404, "<html>no such page</html>", Inconclusive), (404, "{}", Inconclusive), (500, "{}", Inconclusive),
+    (403, '{"error": {"type": "invalid_request_error"}}', Inconclusive), (200, "{}", Inconclusive),
+    (200, '{"id": "re_2", "object": "refund", "amount": 5, "currency": "usd", "payment_intent": "pi_1",'
+          ' "status": "succeeded"}', Inconclusive),
+    (200, '{"id": "re_1", "object": "refund", "amount": 5, "currency": "usd", "payment_intent": "pi_1",'
+          ' "status": "succeeded"}', Found),
+    (200, '{"id": "re_1", "object": "refund", "amount": 5.0, "currency": "usd", "payment_intent": "pi_1",'
+          ' "status": "succeeded"}', Inconclusive),
+])
+def test_only_stripe_itself_says_that_a_refund_does_not_exist(
+    answers: Answers, status: int, body: str, expected: type
+) -> None:
+    """F28, and the page of a proxy: a missing page is not a missing refund."""
+    reply = f"HTTP/1.1 {status} x\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+    assert type(retrieved(answers(reply))) is expected
+
+
+def test_a_reference_cannot_lead_to_another_address(answers: Answers, heard: list[bytes]) -> None:
+    url = answers(b"HTTP/1.1 500 x\r\ncontent-length: 0\r\n\r\n")
+    payments, account = StripePayments(connect_timeout=5, read_timeout=5), ProviderAccount("a", "stripe", "sk_x", url)
+    payments.retrieve_refund(account, refund_ref="../charges?x=/y#", deadline=Deadline.after(20))
+    payments.retrieve_payment(account, payment_ref="ch_/../../x", deadline=Deadline.after(20))
+    paths = [request.split(b" ")[1] for request in heard]
+    assert paths == [b"/v1/refunds/..%2Fcharges%3Fx%3D%2Fy%23", b"/v1/charges/ch_%2F..%2F..%2Fx"]
 
 
 def test_a_redirect_is_not_followed(answers: Answers, heard: list[bytes]) -> None:
@@ -196,5 +239,6 @@ def test_a_connection_that_the_provider_closed_meanwhile_is_not_used_again(strip
 
 def test_the_table_of_providers_knows_its_names() -> None:
     assert isinstance(build("stripe", connect_timeout=1, read_timeout=1), StripePayments)
-    with pytest.raises(ValueError, match="there is stripe"):
+    assert isinstance(build("bank", connect_timeout=1, read_timeout=1), BankPayments)
+    with pytest.raises(ValueError, match="there is bank, stripe"):
         build("strype", connect_timeout=1, read_timeout=1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from runtime_app.adapters.payments.stripe_evidence import Answer
 from runtime_app.adapters.payments.stripe_lists import PAGE_SIZE, read_entries
-from runtime_app.adapters.payments.stripe_objects import ref
+from runtime_app.adapters.payments.stripe_objects import plain, ref
 from runtime_app.adapters.payments.types import Inconclusive, Observation, ProviderRefund
 
 EVENTS_PAGES_MOST = 20
@@ -23,7 +23,7 @@ class NoSuchEvent:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The refunds that events say were made under the key, and the page that said so."""
+    """The refunds that events say were made under the key, and what said so."""
 
     refs: frozenset[str]
     seen: Observation
@@ -39,20 +39,27 @@ def made_under(
     one that does not answer is Inconclusive, for what it would have said decides.
     """
     refs, params = {refund.ref for refund in nameless}, _asked(nameless)
-    named: set[str] = set()
+    named: dict[str, Any] = {}  # refund to the event that names it
     for _ in range(EVENTS_PAGES_MOST):
         answer = page(params)
         if answer.error is not None and answer.exchange.status in (400, 401, 403, 404):
             break
         entries = read_entries(answer)
         if isinstance(entries, str):
-            return Made(frozenset(named), answer.seen) if named else Inconclusive(entries, answer.seen)
-        named |= {made for event in entries.data if (made := _made(event, key)) in refs}
+            return _made(named, key, answer.seen) if named else Inconclusive(entries, answer.seen)
+        named |= {refund: event for event in entries.data if (refund := _refund_of(event, key)) in refs}
         last = entries.data[-1].get("id") if entries.data and isinstance(entries.data[-1], dict) else None
         if not entries.more or not isinstance(last, str) or last == params.get("starting_after"):
             break
         params = params | {"starting_after": last}
-    return Made(frozenset(named), answer.seen) if named else NoSuchEvent()
+    return _made(named, key, answer.seen) if named else NoSuchEvent()
+
+
+def _made(named: dict[str, Any], key: str, seen: Observation) -> Made:
+    """The evidence holds the events that decided, and none of the others on their page."""
+    said = [{"event": plain(event.get("id")), "refund": refund, "idempotency_key": key}
+            for refund, event in named.items()]
+    return Made(frozenset(named), replace(seen, body=said))
 
 
 def _asked(nameless: Sequence[ProviderRefund]) -> dict[str, object]:
@@ -64,7 +71,7 @@ def _asked(nameless: Sequence[ProviderRefund]) -> dict[str, object]:
     return params
 
 
-def _made(event: Any, key: str) -> str | None:
+def _refund_of(event: Any, key: str) -> str | None:
     """The refund that this event says was made under the key."""
     if not isinstance(event, dict) or event.get("type") != "refund.created":
         return None
