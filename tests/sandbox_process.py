@@ -114,6 +114,30 @@ class SandboxProcess:
         told: list[dict[str, Any]] = self._told("GET", "/requests", None, query)["requests"]
         return told
 
+    def account(self, tenant: str, api_key: str, *, notice_url: str | None = None,
+                notice_secret: str | None = None) -> dict[str, Any]:
+        """Register a tenant's account: its key then sees only its own things in lists, and its notices are sent."""
+        told: dict[str, Any] = self._told("POST", "/accounts", {
+            "tenant": tenant, "api_key": api_key, "notice_url": notice_url, "notice_secret": notice_secret})
+        return told
+
+    def notice(self, **about: Any) -> list[dict[str, Any]]:
+        """Send a notice by hand; returned, as `notices` tells it, when each of `times` was tried once.
+
+        `refund_id`, `payment_ref` or `operation_id` say what it is about; `type`, `created`, `id`, `times`, `status`,
+        `amount`, `live`, `tenant`, `secret`, `how` and `age` what it is like.
+        """
+        told: list[dict[str, Any]] = self._told("POST", "/notices", about)["notices"]
+        return told
+
+    def notices(self, **query: str) -> list[dict[str, Any]]:
+        """Every notice with its attempts, oldest first, perhaps filtered by refund_id, payment_ref, state, …"""
+        told: list[dict[str, Any]] = self._told("GET", "/notices", None, query)["notices"]
+        return told
+
+    def clear_fault(self, number: int) -> None:
+        self._told("DELETE", f"/faults/{number}")
+
     def advance(self, seconds: float) -> dict[str, Any]:
         """Move the sandbox's clock, and the product's when the process was told where that is."""
         told: dict[str, Any] = self._told("POST", "/clock", {"advance_s": seconds})

@@ -28,6 +28,10 @@ class Work(Protocol):
 
     def let_key_go(self) -> None: ...
 
+    def lock_payment(self) -> None: ...
+
+    def unlock_payment(self) -> None: ...
+
     def queue(self, seconds: float, holds_key: bool) -> None: ...
 
 
@@ -157,6 +161,21 @@ def _twice(work: Work, values: Values) -> Delivery:
     return Delivery(reply=work.run(deed))
 
 
+def _beside_others(work: Work, values: Values) -> Delivery:
+    locks = values["meanwhile"] == "lock_timeout"
+
+    def commit() -> Delivery:
+        work.let_key_go()
+        if locks:
+            work.unlock_payment()
+        return Delivery(reply=work.run())
+
+    work.hold_key()
+    if locks:
+        work.lock_payment()
+    return Delivery(how="hang", after=max(values["seconds"], 0.001), later=commit)
+
+
 def _outage(work: Work, values: Values) -> Delivery:
     if values["how"] == "503":
         return Delivery(reply=Reply(503, b"<html><body>Service Unavailable</body></html>", content_type="text/html"))
@@ -167,5 +186,5 @@ ANSWERS: dict[str, Callable[[Work, Values], Delivery]] = {
     "F2": _lost_before, "F3": _hang_before, "F4": _lost_after, "F5": _slow, "F6": _truncated, "F7": _garbage,
     "F8": _html, "F9": _idle_close, "F10": _error_before, "F11": _error_after, "F12": _throttled, "F13": _key_in_use,
     "F14": _replay_header, "F15": _other_body, "F18": _key_refused, "F19": _amount_refused, "F20": _queued,
-    "F27": _query_error, "F28": _gone, "F32": _twice, "F50": _outage,
+    "F27": _query_error, "F28": _gone, "F32": _twice, "F35": _beside_others, "F50": _outage,
 }

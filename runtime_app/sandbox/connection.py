@@ -7,9 +7,11 @@ import contextlib
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 
 from runtime_app.sandbox.app import Sandbox
-from runtime_app.sandbox.control import PREFIX, Port, control
+from runtime_app.sandbox.control import PREFIX, control
+from runtime_app.sandbox.control_faults import Port
 from runtime_app.sandbox.deliveries import Delivery
 from runtime_app.sandbox.http11 import BadRequest, Reply, Request, read_request
 from runtime_app.sandbox.orders import problem
@@ -85,29 +87,34 @@ class Connection(asyncio.Protocol):
                 delivery, self._log = Delivery(reply=problem(404, "This port only serves /_sandbox.")), _nobody
             self._deliver(delivery)
 
-    def _deliver(self, delivery: Delivery) -> None:
+    def _deliver(self, delivery: Delivery, *, late: bool = False) -> None:
         loop = asyncio.get_running_loop()
-        if delivery.elsewhere is not None:
+        if delivery.first is not None:
+            delivery.first(lambda: self._deliver(replace(delivery, first=None), late=True))
+        elif delivery.elsewhere is not None:
             done = loop.run_in_executor(None, delivery.elsewhere)
             done.add_done_callback(lambda f: self._finish(Delivery(reply=f.result()), late=True))
         elif delivery.after:
             self._timer = loop.call_later(delivery.after, self._waited, delivery)
+        elif delivery.later is not None:
+            self._deliver(delivery.later(), late=late)
         else:
-            self._finish(delivery, late=False)
+            self._finish(delivery, late=late)
 
     def _waited(self, delivery: Delivery) -> None:
         self._timer = None
         if delivery.later is not None:
             # The deed is done even if the client has hung up meanwhile: the provider does not notice.
-            self._deliver(delivery.later())
+            self._deliver(delivery.later(), late=True)
             return
-        self._log(Delivery(how=delivery.how, reply=delivery.reply).answered if delivery.how != "hang" else "closed")
         self._finish(delivery, late=True)
 
     def _finish(self, delivery: Delivery, *, late: bool) -> None:
         """Put the delivery on the wire and go on with the next request, if the connection lives."""
         if self._transport is None:
             return
+        if late:
+            self._log("closed" if delivery.how == "hang" else replace(delivery, after=0).answered)
         request, self._request = self._request, None
         if delivery.how == "reset":
             self._reset()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from runtime_app.currencies import EXPONENTS
 from runtime_app.sandbox.app import Sandbox
+from runtime_app.sandbox.asking import only, ref, text
 from runtime_app.sandbox.faults import Unusable
 from runtime_app.sandbox.http11 import Reply
 from runtime_app.sandbox.ledger import Plan
@@ -14,27 +14,7 @@ from runtime_app.sandbox.orders import problem
 from runtime_app.sandbox.units import from_wire, to_wire
 from runtime_app.sandbox.wire import json_reply
 
-_REF = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
 MINOR_MOST = 10**12
-
-
-def _only(asked: dict[str, Any], where: str, *known: str) -> None:
-    if unknown := sorted(set(asked) - set(known)):
-        raise Unusable(f"{where} does not take {', '.join(map(repr, unknown))}; it takes {', '.join(known)}.")
-
-
-def _ref(asked: dict[str, Any], name: str) -> str:
-    value = asked.get(name)
-    if not isinstance(value, str) or not _REF.fullmatch(value):
-        raise Unusable(f"`{name}` is a text of letters, digits, and _ . : - with at most 128 characters.")
-    return value
-
-
-def _text(asked: dict[str, Any], name: str) -> str | None:
-    value = asked.get(name)
-    if value is not None and (not isinstance(value, str) or len(value) > 2000):
-        raise Unusable(f"`{name}` is a text of at most 2000 characters, or null.")
-    return value
 
 
 def _minor(asked: dict[str, Any], name: str, currency: str) -> int:
@@ -48,18 +28,18 @@ def _minor(asked: dict[str, Any], name: str, currency: str) -> int:
 
 def make_order(sandbox: Sandbox, asked: dict[str, Any]) -> Reply:
     """201 with the new order; 200 when exactly this order is there already; 409 when another one is."""
-    _only(asked, "An order", "tenant", "order_ref", "currency", "destination", "note", "payments")
-    tenant, order_ref, currency = _ref(asked, "tenant"), _ref(asked, "order_ref"), asked.get("currency")
+    only(asked, "An order", "tenant", "order_ref", "currency", "destination", "note", "payments")
+    tenant, order_ref, currency = ref(asked, "tenant"), ref(asked, "order_ref"), asked.get("currency")
     if not isinstance(currency, str) or currency not in EXPONENTS:
         raise Unusable("`currency` is an ISO 4217 code in capitals.")
-    destination, note, listed = _text(asked, "destination"), _text(asked, "note"), asked.get("payments")
+    destination, note, listed = text(asked, "destination"), text(asked, "note"), asked.get("payments")
     if not isinstance(listed, list) or not 1 <= len(listed) <= 50 or not all(isinstance(p, dict) for p in listed):
         raise Unusable("`payments` is a list of one to fifty objects with payment_ref and captured_minor.")
     payments = []
     for payment in listed:
-        _only(payment, "A payment", "payment_ref", "captured_minor")
-        payments.append((_ref(payment, "payment_ref"), _minor(payment, "captured_minor", currency)))
-    if len({ref for ref, _ in payments}) != len(payments):
+        only(payment, "A payment", "payment_ref", "captured_minor")
+        payments.append((ref(payment, "payment_ref"), _minor(payment, "captured_minor", currency)))
+    if len({name for name, _ in payments}) != len(payments):
         raise Unusable("Each payment of an order has a payment_ref of its own.")
     known = sandbox.orders.order(tenant, order_ref)
     if known is not None:
@@ -68,14 +48,14 @@ def make_order(sandbox: Sandbox, asked: dict[str, Any]) -> Reply:
         if known["currency"] != currency or there != payments:
             return problem(409, "This order exists with another currency or other payments.")
         return json_reply(sandbox.orders.shape(known))
-    for ref, _ in payments:
-        if sandbox.ledger.payment(ref) is not None:
-            return problem(409, f"The payment {ref} belongs to another order.")
+    for name, _ in payments:
+        if sandbox.ledger.payment(name) is not None:
+            return problem(409, f"The payment {name} belongs to another order.")
     with sandbox.store.together():
         sandbox.store.run("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 1)", tenant, order_ref, currency, destination,
                           note)
-        for position, (ref, captured) in enumerate(payments):
-            sandbox.store.run("INSERT INTO payments VALUES (?, ?, ?, ?, ?, ?, ?)", ref, tenant, order_ref, position,
+        for position, (name, captured) in enumerate(payments):
+            sandbox.store.run("INSERT INTO payments VALUES (?, ?, ?, ?, ?, ?, ?)", name, tenant, order_ref, position,
                               captured, currency, sandbox.clock.now())
     made = sandbox.orders.order(tenant, order_ref)
     assert made is not None
@@ -84,10 +64,10 @@ def make_order(sandbox: Sandbox, asked: dict[str, Any]) -> Reply:
 
 def patch_order(sandbox: Sandbox, order_ref: str, asked: dict[str, Any]) -> Reply:
     """Change one thing or several of an order; together they make one new version, an outside refund one more."""
-    _only(asked, "A change", "tenant", "note", "destination", "outside_refund")
+    only(asked, "A change", "tenant", "note", "destination", "outside_refund")
     rows = sandbox.store.all("SELECT * FROM orders WHERE order_ref = ?", order_ref)
     if "tenant" in asked:
-        rows = [r for r in rows if r["tenant"] == _ref(asked, "tenant")]
+        rows = [r for r in rows if r["tenant"] == ref(asked, "tenant")]
     if not rows:
         return problem(404, "There is no such order.")
     if len(rows) > 1:
@@ -95,8 +75,8 @@ def patch_order(sandbox: Sandbox, order_ref: str, asked: dict[str, Any]) -> Repl
     if not set(asked) - {"tenant"}:
         raise Unusable("Tell what changes: note, destination or outside_refund.")
     row = rows[0]
-    note = _text(asked, "note") if "note" in asked else row["note"]
-    destination = _text(asked, "destination") if "destination" in asked else row["destination"]
+    note = text(asked, "note") if "note" in asked else row["note"]
+    destination = text(asked, "destination") if "destination" in asked else row["destination"]
     with sandbox.store.together():
         if (refund := asked.get("outside_refund")) is not None:
             _refund_outside(sandbox, row["tenant"], order_ref, row["currency"], refund)
@@ -111,9 +91,9 @@ def patch_order(sandbox: Sandbox, order_ref: str, asked: dict[str, Any]) -> Repl
 def _refund_outside(sandbox: Sandbox, tenant: str, order_ref: str, currency: str, refund: Any) -> None:
     if not isinstance(refund, dict):
         raise Unusable("`outside_refund` is an object with payment_ref and amount_minor.")
-    _only(refund, "An outside refund", "payment_ref", "amount_minor")
-    ref, amount = _ref(refund, "payment_ref"), _minor(refund, "amount_minor", currency)
-    payment = sandbox.ledger.payment(ref)
+    only(refund, "An outside refund", "payment_ref", "amount_minor")
+    payment_ref, amount = ref(refund, "payment_ref"), _minor(refund, "amount_minor", currency)
+    payment = sandbox.ledger.payment(payment_ref)
     if payment is None or (payment["tenant"], payment["order_ref"]) != (tenant, order_ref):
-        raise Unusable(f"The order has no payment {ref}.")
-    sandbox.ledger.create(Plan(ref, amount, {}))
+        raise Unusable(f"The order has no payment {payment_ref}.")
+    sandbox.ledger.create(Plan(payment_ref, amount, {}))

@@ -15,8 +15,9 @@ How = Literal["send", "close", "reset", "truncate", "hang", "send_then_close"]
 class Delivery:
     """Exactly one of `reply`, `later` and neither.
 
-    `after` seconds pass first. `later` is then called on the event loop and may do work; `elsewhere` is called on a
-    thread, because it blocks. `how` says what is done with the reply.
+    `first` is done before anything else; it is given what to call on the loop when it is done. Then `after` seconds
+    pass. `later` is then called on the event loop and may do work; `elsewhere` is called on a thread, because it
+    blocks. `how` says what is done with the reply.
     """
 
     how: How = "send"
@@ -24,6 +25,7 @@ class Delivery:
     after: float = 0.0
     later: Callable[[], Delivery] | None = None
     elsewhere: Callable[[], Reply] | None = None
+    first: Callable[[Callable[[], None]], None] | None = None
     linger: float = 0.0  # send_then_close: seconds of idleness before the connection is closed
 
     @property

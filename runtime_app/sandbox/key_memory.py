@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from runtime_app.sandbox.clock import Clock
 from runtime_app.sandbox.http11 import Reply, Request
+from runtime_app.sandbox.queued import Queued
 from runtime_app.sandbox.store import Store
 from runtime_app.sandbox.wire import error_reply
 
@@ -16,7 +17,8 @@ REPLAYED = "idempotent-replayed"
 
 
 class KeyMemory:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, queued: Queued) -> None:
+        self._queued = queued
         self._store = store
         self._clock = clock
         self.running: set[str] = set()
@@ -25,9 +27,7 @@ class KeyMemory:
         self._store.run("DELETE FROM keys WHERE key = ?", key)
 
     def in_use(self, key: str) -> bool:
-        return key in self.running or self._store.one(
-            "SELECT 1 FROM queue WHERE holds_key = 1 AND json_extract(headers, '$.\"idempotency-key\"') = ?", key
-        ) is not None
+        return key in self.running or self._queued.holds(key)
 
     def through(
         self, request: Request, carry_out: Callable[[], tuple[Reply, bool]], *, remember_errors: bool = True

@@ -6,12 +6,16 @@ import re
 import sqlite3
 from typing import Any
 
+from runtime_app.sandbox.accounts import Accounts
 from runtime_app.sandbox.faults import Call
 from runtime_app.sandbox.http11 import Reply, Request
-from runtime_app.sandbox.ledger import Ledger, Plan, Refused
+from runtime_app.sandbox.ledger import Ledger, Plan, Refused, charge_id
+from runtime_app.sandbox.listing import WHOLE, list_reply, read_list
 from runtime_app.sandbox.units import from_wire
 from runtime_app.sandbox.wire import (
+    charge_json,
     error_reply,
+    invalid,
     json_reply,
     missing,
     payment_json,
@@ -23,21 +27,9 @@ from runtime_app.sandbox.wire import (
 
 _REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 _METADATA = re.compile(r"metadata\[([^\[\]]{1,40})\]")
-_WHOLE = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
-class Invalid(Exception):
-    """A request that fails validation before anything is executed; carries the reply."""
-
-    def __init__(self, reply: Reply) -> None:
-        self.reply = reply
-
-
-def _invalid(message: str, param: str, code: str | None = None) -> Invalid:
-    return Invalid(error_reply(400, "invalid_request_error", message, code=code, param=param))
-
-
-def read_call(request: Request, ledger: Ledger) -> Call | None:
+def read_call(request: Request, ledger: Ledger, accounts: Accounts) -> Call | None:
     """Which call this is and what it is about; None for an address that is not the provider's."""
     if not request.path.startswith("/v1/"):
         return None
@@ -52,13 +44,17 @@ def read_call(request: Request, ledger: Ledger) -> Call | None:
             return Call("create", facts)
         case ("GET", "refunds"):
             facts["payment_ref"] = _pairs(request.query).get("payment_intent", "")
-            return Call("list", facts)
+            return Call("list", facts | accounts.facts(request))
         case ("GET", "refunds", refund_id):
             return Call("retrieve", facts | _of_refund(ledger.refund(refund_id)))
         case ("POST", "refunds", refund_id, "cancel"):
             return Call("cancel", facts | _of_refund(ledger.refund(refund_id)))
         case ("GET", "payment_intents", payment_ref):
             return Call("payment", facts | {"payment_ref": payment_ref})
+        case ("GET", "balance_transactions"):
+            return Call("statement", facts | accounts.facts(request))
+        case ("GET", "events"):
+            return Call("events", facts | accounts.facts(request))
     return Call("other", facts)
 
 
@@ -88,32 +84,33 @@ class Provider:
         try:
             pairs = read_form(request.body.decode("utf-8"))
         except ValueError:
-            raise _invalid("The body is not form-encoded UTF-8.", "body") from None
+            raise invalid("The body is not form-encoded UTF-8.", "body") from None
         metadata: dict[str, str] = {}
         known: dict[str, str] = {}
         for name, value in pairs:
             if match := _METADATA.fullmatch(name):
                 if len(value) > 500:
-                    raise _invalid("Metadata values can have up to 500 characters.", name)
+                    raise invalid("Metadata values can have up to 500 characters.", name)
                 metadata[match.group(1)] = value
             elif name in ("payment_intent", "amount", "reason"):
                 known[name] = value
             elif not name.startswith("expand["):
-                raise _invalid(f"Received unknown parameter: {name}", name, "parameter_unknown")
+                raise invalid(f"Received unknown parameter: {name}", name, "parameter_unknown")
         if not known.get("payment_intent"):
-            raise _invalid("One of the following params should be provided for this request: payment_intent or charge.",
+            raise invalid("One of the following params should be provided for this request: payment_intent or charge.",
                            "payment_intent", "parameter_missing")
         if known.get("reason", _REASONS[0]) not in _REASONS:
-            raise _invalid(f"Invalid reason: must be one of {', '.join(_REASONS)}", "reason")
+            raise invalid(f"Invalid reason: must be one of {', '.join(_REASONS)}", "reason")
         payment = self.ledger.payment(known["payment_intent"])
         currency = str(payment["currency"]) if payment else ""
         amount = _read_amount(known["amount"], currency) if "amount" in known else None
         return Plan(known["payment_intent"], amount, metadata, known.get("reason"),
-                    request.headers.get("idempotency-key"))
+                    request.headers.get("idempotency-key"), by_request=True)
 
     def create(self, plan: Plan) -> Reply:
         try:
-            return json_reply(refund_json(self.ledger.create(plan)))
+            row = self.ledger.create(plan)
+            return json_reply(refund_json(row), request_id=request_id(row["id"]))
         except Refused as refused:
             return refused_reply(refused)
 
@@ -126,7 +123,7 @@ class Provider:
             return error_reply(400, "invalid_request_error",
                                f"Refund {refund_id} cannot be canceled: its status is {row['status']}.",
                                code="refund_not_cancelable")
-        changed = self.ledger.change(refund_id, "canceled")
+        changed = self.ledger.change(refund_id, "canceled", by_request=True)
         assert changed is not None
         return json_reply(refund_json(changed))
 
@@ -135,50 +132,54 @@ class Provider:
         row = self.ledger.refund(refund_id)
         return missing("refund", refund_id, "refund") if row is None else json_reply(refund_json(row))
 
-    def payment(self, request: Request) -> Reply:
+    def payment(self, request: Request, *, live: bool = False) -> Reply:
         payment_ref = segments(request.path)[2]
         row = self.ledger.payment(payment_ref)
         if row is None:
             return missing("payment_intent", payment_ref, "intent")
         expand = any(n.startswith("expand[") and v == "latest_charge" for n, v in read_form(request.query))
-        return json_reply(payment_json(row, self.ledger.refunded(payment_ref), expand_charge=expand))
+        return json_reply(payment_json(row, self.charge(row, live) if expand else charge_id(payment_ref), live=live))
 
-    def listed(self, request: Request, *, lag: float = 0.0, lie: str | None = None) -> Reply:
-        query = dict(read_form(request.query))
-        asked = query.get("limit", "10")
-        limit = int(asked) if _WHOLE.fullmatch(asked) else 0
-        if not 1 <= limit <= 100:
-            return error_reply(400, "invalid_request_error", "Limit is 1 to 100.", param="limit")
-        after_seq = None
-        if start := query.get("starting_after"):
-            row = self.ledger.refund(start)
+    def charge(self, payment: sqlite3.Row, live: bool = False) -> dict[str, Any]:
+        ref = str(payment["payment_ref"])
+        return charge_json(payment, self.ledger.refunded(ref), disputed=self.ledger.disputed(ref) > 0, live=live)
+
+    def listed(
+        self, request: Request, tenants: tuple[str, ...] | None, *, lag: float = 0.0, lie: str | None = None
+    ) -> Reply:
+        """Refunds, newest first: of one payment, or of the whole account."""
+        asked = read_list(request.query, tenants, "payment_intent")
+        payment_ref, after_seq = asked.more.get("payment_intent"), None
+        if asked.after:
+            row = self.ledger.refund(asked.after)
             if row is None:
-                return missing("refund", start, "starting_after", 400)
+                return missing("refund", asked.after, "starting_after", 400)
             after_seq = int(row["seq"])
-        gte = query.get("created[gte]")
-        if gte is not None and not _WHOLE.fullmatch(gte):
-            return error_reply(400, "invalid_request_error", "Invalid timestamp.", param="created[gte]")
-        rows = self.ledger.listed(
-            payment_ref=query.get("payment_intent", ""), after_seq=after_seq,
-            created_gte=float(gte) if gte else None, newest=self.ledger.clock.now() - lag, limit=limit,
-        )
-        data, more = [refund_json(r) for r in rows[:limit]], len(rows) > limit
+        sql, values = asked.where("created", "refunds.payment_ref") if not payment_ref else asked.where_time("created")
+        rows = self.ledger.listed(sql, values, payment_ref=payment_ref, after_seq=after_seq,
+                                  newest=self.ledger.clock.now() - lag, limit=asked.limit)
+        data, more = [refund_json(r) for r in rows[: asked.limit]], len(rows) > asked.limit
         if lie == "has_more":
             data, more = data[: max(1, len(data) // 2)] if len(data) > 1 else [], False
         elif lie == "lost_entry":
             data = data[1:]
-        return json_reply({"object": "list", "url": "/v1/refunds", "has_more": more, "data": data})
+        return list_reply("/v1/refunds", data, more)
 
 
 def _read_amount(text: str, currency: str) -> int:
-    if not _WHOLE.fullmatch(text):
-        raise _invalid(f"Invalid integer: {text[:40]}", "amount", "parameter_invalid_integer")
+    if not WHOLE.fullmatch(text):
+        raise invalid(f"Invalid integer: {text[:40]}", "amount", "parameter_invalid_integer")
     if int(text) < 1:
-        raise _invalid("This value must be greater than or equal to 1.", "amount", "parameter_invalid_integer")
+        raise invalid("This value must be greater than or equal to 1.", "amount", "parameter_invalid_integer")
     minor = from_wire(int(text), currency)
     if minor is None:
-        raise _invalid(f"The amount {text} cannot be refunded in {currency.lower()}.", "amount", "invalid_amount")
+        raise invalid(f"The amount {text} cannot be refunded in {currency.lower()}.", "amount", "invalid_amount")
     return minor
+
+
+def request_id(source: str) -> str:
+    """The id of the request that made this refund; its answer and its events carry it."""
+    return "req_" + source[3:19]
 
 
 def authorized(request: Request) -> Reply | None:
@@ -188,11 +189,3 @@ def authorized(request: Request) -> Reply | None:
         return None
     return error_reply(401, "invalid_request_error", "You did not provide an API key." if not key else
                        "Invalid API Key provided.")
-
-
-def listing_bends(met: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that a data fault adds to `Provider.listed`."""
-    armed = met.get("data")
-    if armed is None:
-        return {}
-    return {"lag": armed.values["seconds"]} if armed.fault.code == "F25" else {"lie": armed.values["lie"]}

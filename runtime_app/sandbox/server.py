@@ -77,7 +77,7 @@ class Listener:
 
 async def serve(path: str, host: str, port: int, control_port: int) -> None:
     """Serve until SIGTERM or SIGINT. One line of JSON on stdout says where, once both ports answer."""
-    sandbox = Sandbox(path)
+    sandbox = Sandbox(path, asyncio.get_running_loop())
     main = Listener(sandbox, host, port)
     beside = Listener(sandbox, host, control_port, main=main)
     main.listen()

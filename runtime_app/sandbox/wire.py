@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -42,6 +43,17 @@ def missing(what: str, ref: str, param: str, status: int = 404) -> Reply:
     )
 
 
+class Invalid(Exception):
+    """A request that fails validation before anything is executed; carries the reply."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+
+
+def invalid(message: str, param: str, code: str | None = None) -> Invalid:
+    return Invalid(error_reply(400, "invalid_request_error", message, code=code, param=param))
+
+
 def server_error() -> Reply:
     return error_reply(500, "api_error", "An unknown error occurred.")
 
@@ -55,12 +67,12 @@ def segments(path: str) -> list[str]:
     return [unquote(part) for part in path.split("/")[1:]]
 
 
-def refund_json(row: sqlite3.Row) -> dict[str, Any]:
+def refund_json(row: Mapping[str, Any] | sqlite3.Row) -> dict[str, Any]:
     shape: dict[str, Any] = {
         "id": row["id"],
         "object": "refund",
         "amount": to_wire(row["amount_minor"], row["currency"]),
-        "balance_transaction": "txn_" + row["id"][3:],
+        "balance_transaction": row["txn"],
         "charge": charge_id(row["payment_ref"]),
         "created": int(row["created"]),
         "currency": row["currency"].lower(),
@@ -74,24 +86,38 @@ def refund_json(row: sqlite3.Row) -> dict[str, Any]:
     }
     if row["status"] == "failed":
         shape["failure_reason"] = row["failure_reason"] or "unknown"
+        if row["failure_txn"]:
+            shape["failure_balance_transaction"] = row["failure_txn"]
     if row["pending_reason"] and row["status"] == "pending":
         shape["pending_reason"] = row["pending_reason"]
     return shape
 
 
-def payment_json(row: sqlite3.Row, refunded_minor: int, *, expand_charge: bool) -> dict[str, Any]:
+def charge_json(row: sqlite3.Row, refunded_minor: int, *, disputed: bool, live: bool) -> dict[str, Any]:
     currency = row["currency"]
-    captured = to_wire(row["captured_minor"], currency)
-    refunded = to_wire(refunded_minor, currency)
-    charge: Any = charge_id(row["payment_ref"])
-    if expand_charge:
-        charge = {
-            "id": charge, "object": "charge", "amount": captured, "amount_captured": captured,
-            "amount_refunded": refunded, "captured": True, "currency": currency.lower(), "disputed": False,
-            "payment_intent": row["payment_ref"], "refunded": refunded >= captured, "status": "succeeded",
-        }
+    captured, refunded = to_wire(row["captured_minor"], currency), to_wire(refunded_minor, currency)
+    return {
+        "id": charge_id(row["payment_ref"]), "object": "charge", "amount": captured, "amount_captured": captured,
+        "amount_refunded": refunded, "captured": True, "created": int(row["created"]), "currency": currency.lower(),
+        "disputed": disputed, "livemode": live, "metadata": {}, "payment_intent": row["payment_ref"],
+        "refunded": refunded >= captured, "status": "succeeded",
+    }
+
+
+def payment_json(row: sqlite3.Row, charge: Any, *, live: bool) -> dict[str, Any]:
+    """`charge` is its id, or the whole charge when that was asked for."""
+    captured = to_wire(row["captured_minor"], row["currency"])
     return {
         "id": row["payment_ref"], "object": "payment_intent", "amount": captured, "amount_capturable": 0,
-        "amount_received": captured, "created": int(row["created"]), "currency": currency.lower(),
-        "latest_charge": charge, "livemode": False, "metadata": {}, "status": "succeeded",
+        "amount_received": captured, "created": int(row["created"]), "currency": row["currency"].lower(),
+        "latest_charge": charge, "livemode": live, "metadata": {}, "status": "succeeded",
+    }
+
+
+def dispute_json(row: sqlite3.Row, *, live: bool) -> dict[str, Any]:
+    return {
+        "id": row["id"], "object": "dispute", "amount": to_wire(row["amount_minor"], row["currency"]),
+        "balance_transaction": row["txn"], "charge": charge_id(row["payment_ref"]),
+        "created": int(row["created"]), "currency": row["currency"].lower(), "livemode": live, "metadata": {},
+        "payment_intent": row["payment_ref"], "reason": "fraudulent", "status": "needs_response",
     }
