@@ -45,6 +45,18 @@ class Tell:
         )
 
 
+def tell_order_system(
+    operation_id: UUID, *, tenant: str, order_ref: str, payment_ref: str, amount_minor: int, ref: str | None,
+    status: str,
+) -> Tell:
+    """The order system is told what became of a refund of ours: succeeded, or returned afterwards."""
+    return Tell(
+        kind="order.record_refund", dedup_key=f"order.record_refund:{operation_id}:{status}",
+        payload={"tenant": tenant, "order_ref": order_ref, "operation_id": str(operation_id),
+                 "payment_ref": payment_ref, "amount_minor": amount_minor, "status": status, "provider_ref": ref},
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Due:
     id: UUID

@@ -42,6 +42,7 @@ class Timing:
     attention_after: float = 15 * MINUTE  # an outcome unknown for longer wears a badge
     late_watch: float = 30 * DAY
     late_watch_every: float = DAY
+    refused_watch: float = 3 * DAY  # what was refused without a refund that says so is looked at for this long
 
     def with_values(self, values: dict[str, object]) -> Timing:
         """A copy with some values replaced; an unknown name or a value of another kind raises ValueError."""

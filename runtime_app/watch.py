@@ -19,6 +19,7 @@ from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.operations import FollowMoney
 from runtime_app.money import Money
+from runtime_app.outbox import Tell, tell_order_system
 from runtime_app.reconciliation.classes import CLASSES
 from runtime_app.reconciliation.reading import Asked, Reading, read
 from runtime_app.reconciliation.table import Situation, Verdict, decide
@@ -41,28 +42,29 @@ class Watched:
     provider_ref: str | None
     first_submit_at: datetime | None
     guard: Guard
+    tenant: str
 
 
 def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
     """Look at the operations whose next look is due; returns how many were looked at."""
     timing = ports.timing
     found = rows.run(
-        "UPDATE runtime_app_operation AS o SET next_check_at = CASE WHEN o.state <> 'succeeded'"
-        " AND o.last_possible_send_at > runtime_now() - make_interval(secs => %s)"
+        "UPDATE runtime_app_operation AS o SET next_check_at = CASE WHEN o.last_possible_send_at > runtime_now()"
+        " - make_interval(secs => CASE o.state WHEN 'not_executed' THEN %s WHEN 'failed' THEN %s ELSE 0 END)"
         " THEN runtime_now() + make_interval(secs => %s) END"
-        " FROM runtime_app_task t WHERE t.id = o.task_id AND o.id IN ("
+        " FROM runtime_app_task t, runtime_app_tenant n WHERE t.id = o.task_id AND n.id = o.tenant_id AND o.id IN ("
         f" SELECT id FROM runtime_app_operation WHERE state IN {_ENDED} AND next_check_at <= (SELECT runtime_now())"
         " ORDER BY next_check_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
         " RETURNING o.id, o.task_id, o.tenant_id, o.account, o.order_ref, o.payment_ref, o.amount_minor, o.currency,"
-        " o.state, o.provider_ref, o.first_submit_at, t.revision, t.status",
-        [timing.late_watch, timing.late_watch_every, limit],
+        " o.state, o.provider_ref, o.first_submit_at, t.revision, t.status, n.slug",
+        [timing.late_watch, timing.refused_watch, timing.late_watch_every, limit],
     )
     held = accounts.of_tenants({row[2] for row in found})
     for row in found:
         watched = Watched(
             id=row[0], tenant_id=row[2], account=row[3], order_ref=row[4], payment_ref=row[5],
             amount=Money(row[6], row[7]), state=OperationState(row[8]), provider_ref=row[9], first_submit_at=row[10],
-            guard=Guard(row[1], row[11], Status(row[12])),
+            guard=Guard(row[1], row[11], Status(row[12])), tenant=row[13],
         )
         account = held.get(watched.tenant_id, {}).get(watched.account)
         if account is not None and account.provider in ports.providers:
@@ -120,7 +122,10 @@ def _transition(watched: Watched, verdict: Verdict, seen: Reading, end: EndCall)
             return _told(watched, "LATE_EXECUTION", why, seen, (end,))
         case Verdict.CASE_RETURNED:
             why = "the provider shows it as failed after it had succeeded"
-            parts: tuple[Part, ...] = (end, ReturnRefund(), FollowMoney(watched.id, OperationState.RETURNED, end.id))
+            parts: tuple[Part, ...] = (
+                end, ReturnRefund(), FollowMoney(watched.id, OperationState.RETURNED, end.id),
+                _tell(watched, "returned", watched.provider_ref),
+            )
             returned = Say("operation.returned", {"operation": str(watched.id), "code": _code(seen)})
             return _told(watched, "RETURNED", why, seen, parts, returned)
         case Verdict.CASE_DUPLICATE:
@@ -142,13 +147,21 @@ def _here(watched: Watched, seen: Reading) -> int:
     )
 
 
+def _tell(watched: Watched, status: str, ref: str | None) -> Tell:
+    return tell_order_system(
+        watched.id, tenant=watched.tenant, order_ref=watched.order_ref, payment_ref=watched.payment_ref,
+        amount_minor=watched.amount.minor, ref=ref, status=status,
+    )
+
+
 def _landed(watched: Watched, seen: Reading, end: EndCall) -> Transition:
     moved, ref = _here(watched, seen), seen.refund.ref if seen.refund else None
     taken = (ConsumeLate(watched.account, watched.payment_ref, moved),) if moved else ()
     succeeded = Say("operation.succeeded", {"operation": str(watched.id), "provider_ref": ref, "late": True})
     why = "it was executed after its absence or refusal had been proved"
     known = FollowMoney(watched.id, OperationState.SUCCEEDED, end.id, ref)
-    return _told(watched, "LATE_EXECUTION", why, seen, (end, *taken, known), succeeded)
+    parts = (end, *taken, known, _tell(watched, "succeeded", ref))
+    return _told(watched, "LATE_EXECUTION", why, seen, parts, succeeded)
 
 
 def _told(watched: Watched, name: str, why: str, seen: Reading, parts: tuple[Part, ...], *says: Say) -> Transition:

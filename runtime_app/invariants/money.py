@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime_app.invariants.types import Invariant, excused, listed
+from runtime_app.invariants.types import KNOWN_TO_PEOPLE, Invariant, excused, listed
 from runtime_app.states import UNRESOLVED
 
 _UNRESOLVED = listed(UNRESOLVED)
@@ -71,7 +71,7 @@ MONEY = (
         "hold_fits_task", "What is held or consumed is the task's own amount of the task's own payment.",
         "SELECT h.id, h.amount_minor || ' of ' || b.payment_ref || ' for task ' || t.id FROM runtime_app_hold h"
         " JOIN runtime_app_task t ON t.id = h.task_id JOIN runtime_app_balance b ON b.id = h.balance_id"
-        " WHERE h.state <> 'released' AND (h.amount_minor IS DISTINCT FROM t.amount_minor"
+        f" WHERE h.state <> 'released' AND NOT {excused('t')} AND (h.amount_minor IS DISTINCT FROM t.amount_minor"
         " OR b.payment_ref IS DISTINCT FROM t.payment_ref)",
     ),
     Invariant(
@@ -94,12 +94,14 @@ MONEY = (
         "SELECT b.payment_ref, b.refunded_minor || ' refunded, operations of ' || coalesce(sum(o.amount_minor), 0)"
         f" || ' succeeded' FROM runtime_app_balance b LEFT JOIN runtime_app_operation o ON {_SAME_PAYMENT}"
         " AND o.state = 'succeeded' GROUP BY b.id HAVING b.refunded_minor <> coalesce(sum(o.amount_minor), 0)"
-        " AND NOT bool_or(o.case_class IS NOT NULL)",
+        " AND NOT EXISTS (SELECT 1 FROM runtime_app_case c WHERE c.tenant_id = b.tenant_id"
+        f" AND c.payment_ref = b.payment_ref AND c.class_name ~ '{KNOWN_TO_PEOPLE}')",
     ),
     Invariant(
-        "doubt_is_looked_at", "An operation in doubt has a time of its next look, or a case.",
-        "SELECT id, state || ' with no next look and no case' FROM runtime_app_operation"
-        f" WHERE state IN {_UNRESOLVED} AND next_check_at IS NULL AND case_class IS NULL",
+        "doubt_is_looked_at", "An operation in doubt has a time of its next look, or an open case.",
+        "SELECT o.id, o.state || ' with no next look and no open case' FROM runtime_app_operation o"
+        f" WHERE o.state IN {_UNRESOLVED} AND o.next_check_at IS NULL AND NOT EXISTS (SELECT 1 FROM runtime_app_case c"
+        " WHERE c.operation_id = o.id AND c.state = 'open')",
     ),
     Invariant(
         "one_currency", "An operation, its task and its payment are in one currency, and it moves the task's amount.",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runtime_app import rows
-from runtime_app.invariants.types import KNOWN_TO_PEOPLE, Violation
+from runtime_app.invariants.types import Violation, excused
 
 Row = Mapping[str, Any]
 
@@ -32,21 +31,16 @@ class _Operation:
     provider_ref: str | None
     idempotency_key: str
     request_sha256: str
-    case_class: str | None
+    known_to_people: bool
     status: str
-    attention: str | None
     calls: int
-
-    @property
-    def known_to_people(self) -> bool:
-        return any(re.match(KNOWN_TO_PEOPLE, said or "") for said in (self.case_class, self.attention))
 
 
 def check(ledger: Sequence[Row], requests: Sequence[Row]) -> Iterator[Violation]:
     """`ledger` are the refunds whose money moved or is on its way, `requests` everything the provider was sent."""
     ours = {o.id: o for o in map(_typed, rows.run(
         "SELECT o.id, o.state, o.amount_minor, o.currency, o.payment_ref, o.provider_ref, o.idempotency_key,"
-        " o.request_sha256, o.case_class, t.status, t.attention, (SELECT count(*) FROM runtime_app_call c"
+        f" o.request_sha256, {excused('t', 'o')}, t.status, (SELECT count(*) FROM runtime_app_call c"
         " WHERE c.operation_id = o.id AND c.kind IN ('submit', 'resend'))"
         " FROM runtime_app_operation o JOIN runtime_app_task t ON t.id = o.task_id"
     ))}

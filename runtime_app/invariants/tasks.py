@@ -17,10 +17,10 @@ TASKS = (
     ),
     Invariant(
         "somebody_looks",
-        "A task that has not ended waits for people, is parked, has a time at which it is looked at, or has a case.",
+        "A task that has not ended waits for people, is parked, has a time of its next look, or has an open case.",
         "SELECT t.id, t.status || ' with nobody to look at it' FROM runtime_app_task t"
         f" WHERE t.status NOT IN {listed(FINAL | WAITING_FOR_PEOPLE)} AND t.parked_reason IS NULL AND t.due_at IS NULL"
-        " AND NOT EXISTS (SELECT 1 FROM runtime_app_operation o WHERE o.task_id = t.id AND o.case_class IS NOT NULL)",
+        " AND NOT EXISTS (SELECT 1 FROM runtime_app_case c WHERE c.task_id = t.id AND c.state = 'open')",
     ),
     Invariant(
         "lease_ends", "A task that somebody owns has a time at which the lease ends.",

@@ -38,11 +38,8 @@ def listed(values: Iterable[str]) -> str:
 
 def excused(task: str, operation: str | None = None) -> str:
     """SQL that is true when a case is recorded for the task, or for this or any operation of it."""
-    if operation is not None:
-        known = f"coalesce({operation}.case_class ~ '{KNOWN_TO_PEOPLE}', false)"
-    else:
-        known = (
-            f"EXISTS (SELECT 1 FROM runtime_app_operation k WHERE k.task_id = {task}.id"
-            f" AND k.case_class ~ '{KNOWN_TO_PEOPLE}')"
-        )
+    whose = f"c.task_id = {task}.id" if operation is None else f"c.operation_id = {operation}.id"
+    known = (
+        f"EXISTS (SELECT 1 FROM runtime_app_case c WHERE {whose} AND c.class_name ~ '{KNOWN_TO_PEOPLE}')"
+    )
     return f"(coalesce({task}.attention ~ '{KNOWN_TO_PEOPLE}', false) OR {known})"

@@ -74,7 +74,9 @@ def test_money_that_people_know_of_is_no_violation(story: Story) -> None:
 def test_a_violation_names_the_row_and_what_is_wrong_with_it(story: Story) -> None:
     with story.broken(*BREAKS["doubt_is_looked_at"]):
         assert invariants.check() == [
-            Violation("doubt_is_looked_at", str(story.ids()["op_unknown"]), "unknown with no next look and no case")]
+            Violation(
+                "doubt_is_looked_at", str(story.ids()["op_unknown"]), "unknown with no next look and no open case"
+            )]
 
 
 def _read(story: Story) -> list[Task]:

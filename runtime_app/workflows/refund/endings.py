@@ -9,11 +9,12 @@ from runtime_app.ledger.balances import ConsumeLate, EndHold
 from runtime_app.ledger.calls import EndCall
 from runtime_app.ledger.cases import CloseCases, OpenCase
 from runtime_app.ledger.operations import LearnOperation
+from runtime_app.reconciliation.classes import BY_PROOF
 from runtime_app.reconciliation.reading import Reading
 from runtime_app.states import OperationState, Status
 from runtime_app.transitions import After, Part, Transition
 from runtime_app.workflows.refund.facts import RefundFacts
-from runtime_app.workflows.refund.submit import tell_order_system
+from runtime_app.workflows.refund.submit import tell
 
 
 def complete(
@@ -25,11 +26,11 @@ def complete(
     parts: tuple[Part, ...] = (
         end, EndHold(consumed=True), CloseCases(operation.id, "succeeded"),
         replace(known, state=OperationState.SUCCEEDED, evidence_id=end.id),
-        tell_order_system(operation.id, facts, operation.payment_ref, operation.amount_minor, ref),
+        tell(operation.id, facts, operation.payment_ref, operation.amount_minor, ref),
     )
     events: tuple[Say, ...] = (
         told, Say("operation.succeeded", {"operation": str(operation.id), "provider_ref": ref}),
-        Say("hold.consumed"), Say("task.completed"),
+        Say("hold.consumed"), *_closed(facts), Say("task.completed"),
     )
     if duplicate:
         parts += _excess(facts, seen)
@@ -59,6 +60,14 @@ def _excess(facts: RefundFacts, seen: Reading) -> tuple[Part, ...]:
     return (case, *taken)
 
 
+def _closed(facts: RefundFacts) -> tuple[Say, ...]:
+    """What was open only for want of a proof closes with it."""
+    return tuple(
+        Say("case.closed", {"class": case.class_name, "why": "the outcome is proved"})
+        for case in facts.cases if case.class_name in BY_PROOF
+    )
+
+
 def declined(facts: RefundFacts, known: LearnOperation, seen: Reading, end: EndCall, told: Say) -> Transition:
     wished = facts.task.cancel_wished_at is not None
     code = (seen.refund.failure_reason if seen.refund else None) or "failed"
@@ -67,7 +76,8 @@ def declined(facts: RefundFacts, known: LearnOperation, seen: Reading, end: EndC
     return Transition(
         to=Status.CANCELLED if wished else Status.FAILED,
         events=(
-            told, Say("operation.declined", {"operation": str(known.id), "code": code}), Say("hold.released"), last,
+            told, Say("operation.declined", {"operation": str(known.id), "code": code}), Say("hold.released"),
+            *_closed(facts), last,
         ),
         columns={"attention": None},
         parts=(end, EndHold(consumed=False), CloseCases(known.id, "failed"),
@@ -75,12 +85,13 @@ def declined(facts: RefundFacts, known: LearnOperation, seen: Reading, end: EndC
     )
 
 
-def not_executed(known: LearnOperation, end: EndCall, told: Say, *, watch_in: float) -> Transition:
+def not_executed(facts: RefundFacts, known: LearnOperation, end: EndCall, told: Say, *, watch_in: float) -> Transition:
     """Proved absent, and a cancel was wished."""
+    why = "cancelled as wished; it is proved that nothing was refunded"
     return Transition(
         to=Status.CANCELLED,
         events=(told, Say("operation.not_executed", {"operation": str(known.id)}), Say("hold.released"),
-                Say("task.cancelled", {"why": "cancelled as wished; it is proved that nothing was refunded"})),
+                *_closed(facts), Say("task.cancelled", {"why": why})),
         columns={"attention": None},
         parts=(end, EndHold(consumed=False), CloseCases(known.id, "not_executed"),
                replace(known, state=OperationState.NOT_EXECUTED, evidence_id=end.id, check=After(watch_in))),

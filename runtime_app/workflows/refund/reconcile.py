@@ -152,7 +152,7 @@ def _transition(
         case Verdict.DECLINED:
             return endings.declined(facts, known, seen, end, told)
         case Verdict.NOT_EXECUTED:
-            return endings.not_executed(known, end, told, watch_in=ports.timing.late_watch_every)
+            return endings.not_executed(facts, known, end, told, watch_in=ports.timing.late_watch_every)
         case Verdict.RESEND:
             return resend.resend(facts, ports, known, end, told, follow)
         case Verdict.SEND_CANCEL if seen.refund is not None:

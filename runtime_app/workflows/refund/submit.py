@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import UUID
 
 from runtime_app.adapters.payments.types import (
     CreateResult,
@@ -28,7 +29,7 @@ from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.operations import LearnOperation, SubmitOperation
 from runtime_app.money import Money
-from runtime_app.outbox import Tell
+from runtime_app.outbox import Tell, tell_order_system
 from runtime_app.reconciliation.classes import CLASSES
 from runtime_app.reconciliation.reading import MISMATCH_CLASS
 from runtime_app.reconciliation.schedule import backoff, next_look
@@ -109,11 +110,11 @@ def outcome(sent: Sent) -> Transition:
             return _unknown(sent, f"{stage}: {cause}", burned=burned)
 
 
-def tell_order_system(operation_id: object, facts: RefundFacts, payment_ref: str, amount: int, ref: str | None) -> Tell:
-    return Tell(
-        kind="order.record_refund", dedup_key=f"order.record_refund:{operation_id}:succeeded",
-        payload={"tenant": facts.tenant.slug, "order_ref": facts.task.order_ref, "operation_id": str(operation_id),
-                 "payment_ref": payment_ref, "amount_minor": amount, "status": "succeeded", "provider_ref": ref},
+def tell(operation_id: UUID, facts: RefundFacts, payment_ref: str, amount: int, ref: str | None) -> Tell:
+    """The order system is told of the refund that succeeded."""
+    return tell_order_system(
+        operation_id, tenant=facts.tenant.slug, order_ref=facts.task.order_ref, payment_ref=payment_ref,
+        amount_minor=amount, ref=ref, status="succeeded",
     )
 
 
@@ -130,9 +131,7 @@ def _succeeded(sent: Sent, result: Succeeded) -> Transition:
         parts=(
             end, EndHold(consumed=True),
             LearnOperation(operation.id, OperationState.SUCCEEDED, None, end.id, result.refund.ref),
-            tell_order_system(
-                operation.id, sent.facts, operation.payment_ref, operation.amount_minor, result.refund.ref
-            ),
+            tell(operation.id, sent.facts, operation.payment_ref, operation.amount_minor, result.refund.ref),
         ),
     )
 
