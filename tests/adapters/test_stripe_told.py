@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -26,6 +23,7 @@ from runtime_app.adapters.payments.types import (
 )
 from runtime_app.money import Money
 from tests.adapters.providers import SECRET, Refunding, StripeAtSandbox, made
+from tests.adapters.receiving import Letter, receiving
 from tests.sandbox_process import wait_until
 
 
@@ -174,34 +172,6 @@ def test_a_live_payment_at_a_test_account_is_told(stripe: StripeAtSandbox) -> No
             stripe.sandbox.fault("F49", what="livemode", match={"payment_ref": payment})
         told = stripe.payments.retrieve_payment(stripe.account, payment_ref=payment, deadline=Deadline.after(20))
         assert isinstance(told, PaymentSnapshot) and told.live is expected
-
-
-Letter = tuple[dict[str, str], bytes]
-
-
-@contextmanager
-def receiving() -> Iterator[tuple[str, list[Letter]]]:
-    """An address that takes whatever is posted to it, and what came."""
-    came: list[Letter] = []
-
-    class Door(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            came.append((dict(self.headers.items()), body))
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/notices", came
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture

@@ -48,12 +48,16 @@ def read_day(page: Page, day: date, zone: ZoneInfo, *, filtered: bool) -> Statem
 
 
 def day_params(day: date, zone: ZoneInfo, *, filtered: bool) -> dict[str, object]:
-    """What to ask for. Sources are expanded, for only they carry the operation's id."""
-    params: dict[str, object] = {"limit": PAGE_SIZE, "expand": ["data.source"], "include": ["total_count"]}
-    if filtered:
-        start, end = day_window(day, zone)
-        params |= {"created[gte]": int(start.timestamp()), "created[lt]": int(end.timestamp())}
-    return params
+    """What to ask for. Sources are expanded, for only they carry the operation's id. A count without a filter would be
+    of the whole account, and of no use.
+    """
+    params: dict[str, object] = {"limit": PAGE_SIZE, "expand": ["data.source"]}
+    if not filtered:
+        return params
+    start, end = day_window(day, zone)
+    return params | {
+        "created[gte]": int(start.timestamp()), "created[lt]": int(end.timestamp()), "include": ["total_count"],
+    }
 
 
 @dataclass(slots=True)
