@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runtime_app import invariants
 from runtime_app.events import TYPES
+from runtime_app.reconciliation.classes import CLASSES
 from runtime_app.reconciliation.table import ROWS, Finding, Row, Verdict
 from runtime_app.states import (
     FINAL,
@@ -126,6 +127,14 @@ def reconciliation_page() -> str:
                 for row in _drawn()]),
         "An absence is believed only with the sender's lock in hand, so that nobody else can still be sending, and"
         " after the last moment at which anybody might have sent.",
+        "## Cases",
+        "What a person must look at (`runtime_app/reconciliation/classes.py`). While it is open, nothing new is"
+        " submitted on what it stops. A case closes by itself when the outcome is proved, or only by a person who says"
+        " what follows.",
+        _table(("class", "what it is", "severity", "stops", "closed", "a person has looked within"),
+               [(f"`{name}`", each.says, each.severity, each.blocks,
+                 "by proof, or by a person" if each.ends_with_proof else "by a person", duration(each.within))
+                for name, each in CLASSES.items()]),
         "## When it is looked at",
         _table(("what", "how long"), [
             ("looks at an unknown outcome, one after another", _durations(timing.reconcile_after)),
@@ -141,6 +150,7 @@ def reconciliation_page() -> str:
             ("an unknown outcome wears a badge after", duration(timing.attention_after)),
             ("a pending refund becomes a case after", duration(timing.pending_sla)),
             ("a provider that cannot be asked becomes a case after", duration(timing.handover)),
+            ("what was refused without a refund that says so is looked at for", duration(timing.refused_watch)),
             ("what was proved not executed is looked at for", duration(timing.late_watch)),
         ]),
         "Every value is in `runtime_app/timing.py`; times are spread by a fifth; `COUNTERSIGN_TIMING` changes them.",
