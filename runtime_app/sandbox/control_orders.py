@@ -37,26 +37,28 @@ def make_order(sandbox: Sandbox, asked: dict[str, Any]) -> Reply:
         raise Unusable("`payments` is a list of one to fifty objects with payment_ref and captured_minor.")
     payments = []
     for payment in listed:
-        only(payment, "A payment", "payment_ref", "captured_minor")
-        payments.append((ref(payment, "payment_ref"), _minor(payment, "captured_minor", currency)))
-    if len({name for name, _ in payments}) != len(payments):
+        only(payment, "A payment", "payment_ref", "captured_minor", "account")
+        payments.append(
+            (ref(payment, "payment_ref"), _minor(payment, "captured_minor", currency), text(payment, "account"))
+        )
+    if len({name for name, _, _ in payments}) != len(payments):
         raise Unusable("Each payment of an order has a payment_ref of its own.")
     known = sandbox.orders.order(tenant, order_ref)
     if known is not None:
-        there = [(r["payment_ref"], r["captured_minor"]) for r in sandbox.store.all(
+        there = [(r["payment_ref"], r["captured_minor"], r["account"]) for r in sandbox.store.all(
             "SELECT * FROM payments WHERE tenant = ? AND order_ref = ? ORDER BY position", tenant, order_ref)]
         if known["currency"] != currency or there != payments:
             return problem(409, "This order exists with another currency or other payments.")
         return json_reply(sandbox.orders.shape(known))
-    for name, _ in payments:
+    for name, _, _ in payments:
         if sandbox.ledger.payment(name) is not None:
             return problem(409, f"The payment {name} belongs to another order.")
     with sandbox.store.together():
         sandbox.store.run("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 1)", tenant, order_ref, currency, destination,
                           note)
-        for position, (name, captured) in enumerate(payments):
-            sandbox.store.run("INSERT INTO payments VALUES (?, ?, ?, ?, ?, ?, ?)", name, tenant, order_ref, position,
-                              captured, currency, sandbox.clock.now())
+        for position, (name, captured, account) in enumerate(payments):
+            sandbox.store.run("INSERT INTO payments VALUES (?, ?, ?, ?, ?, ?, ?, ?)", name, tenant, order_ref, position,
+                              captured, currency, sandbox.clock.now(), account)
     made = sandbox.orders.order(tenant, order_ref)
     assert made is not None
     return json_reply(sandbox.orders.shape(made), 201)

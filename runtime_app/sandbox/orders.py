@@ -47,7 +47,8 @@ class Orders:
     def shape(self, row: sqlite3.Row) -> dict[str, Any]:
         payments = []
         for payment in self.store.all(
-            "SELECT payment_ref, captured_minor FROM payments WHERE tenant = ? AND order_ref = ? ORDER BY position",
+            "SELECT payment_ref, captured_minor, account FROM payments WHERE tenant = ? AND order_ref = ?"
+            " ORDER BY position",
             row["tenant"], row["order_ref"],
         ):
             refunds = self.store.all(

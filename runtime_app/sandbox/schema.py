@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS orders (
   version INTEGER NOT NULL, PRIMARY KEY (tenant, order_ref));
 CREATE TABLE IF NOT EXISTS payments (
   payment_ref TEXT PRIMARY KEY, tenant TEXT NOT NULL, order_ref TEXT NOT NULL, position INTEGER NOT NULL,
-  captured_minor INTEGER NOT NULL, currency TEXT NOT NULL, created REAL NOT NULL);
+  captured_minor INTEGER NOT NULL, currency TEXT NOT NULL, created REAL NOT NULL, account TEXT);
 CREATE INDEX IF NOT EXISTS payments_order ON payments (tenant, order_ref, position);
 CREATE TABLE IF NOT EXISTS refunds (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, payment_ref TEXT NOT NULL,
@@ -62,12 +62,14 @@ UPDATE journal SET kind = 'refund', amount_minor = -refunds.amount_minor, curren
 UPDATE refunds SET txn = 'txn_' || substr(id, 4) || 's' || journal.seq FROM journal
   WHERE journal.source = refunds.id AND journal.dated IS NOT NULL;
 """
-_VERSION = 1
+# Version 1 knew one account a tenant, so that its payments name none.
+_FROM_1 = "ALTER TABLE payments ADD COLUMN account TEXT;"
+_VERSION = 2
 
 
 def bring_up(db: sqlite3.Connection) -> None:
     """Make the tables, or bring those of an earlier version up; all of it or nothing."""
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    is_old = version == 0 and db.execute("SELECT 1 FROM sqlite_master WHERE name = 'refunds'").fetchone()
-    upgrade = _FROM_0 if is_old else ""
+    is_new = not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'refunds'").fetchone()
+    upgrade = "" if is_new else (_FROM_0 if version == 0 else "") + (_FROM_1 if version < 2 else "")
     db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {upgrade} PRAGMA user_version = {_VERSION}; COMMIT")

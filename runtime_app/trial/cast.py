@@ -70,3 +70,20 @@ def orders() -> Iterator[dict[str, Any]]:
                     "currency": currency,
                     "captured_minor": 20_000 + 3_170 * number,
                 }
+
+
+BANK_TENANT = "amber"
+BANK_SETTINGS = {
+    "debtor_iban": "NL41MOCK0000000001", "debtor_name": "Amber Goods", "debtor_bic": "MOCKNL2A",
+    "debtor_currency": "EUR",
+}
+
+
+def bank_orders() -> Iterator[dict[str, Any]]:
+    """Orders of one tenant that were paid by bank transfer, and are refunded to an account that the order names."""
+    for number in range(1, 6):
+        yield {
+            "tenant": BANK_TENANT, "order_ref": f"AMBER-BANK-{number:02}", "payment_ref": f"bank_amber_{number:02}",
+            "currency": "EUR", "captured_minor": 9_900 + 1_450 * number, "account": "bank",
+            "destination": "NL30MOCK0000000005 Jonas Meyer",
+        }

@@ -49,6 +49,10 @@ class Places:
         return self.var / "redis"
 
     @property
+    def bank(self) -> Path:
+        return self.var / "bank.sqlite3"
+
+    @property
     def sandbox(self) -> Path:
         return self.var / "sandbox.sqlite3"
 

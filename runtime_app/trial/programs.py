@@ -25,6 +25,7 @@ class Addresses:
     web_port: int
     sandbox_port: int
     control_port: int
+    bank_port: int
 
     @property
     def web(self) -> str:
@@ -33,6 +34,10 @@ class Addresses:
     @property
     def sandbox(self) -> str:
         return f"http://127.0.0.1:{self.sandbox_port}"
+
+    @property
+    def bank(self) -> str:
+        return f"http://127.0.0.1:{self.bank_port}"
 
     @property
     def sandbox_control(self) -> str:
@@ -63,6 +68,9 @@ def stack_programs(
     programs.append(
         Program("sandbox", [python, "-m", "runtime_app.sandbox", *sandbox, "--db", str(places.sandbox)], 20)
     )
+    # The second provider of the trial, a bank that others wrote. Its day ends late, so that a trial sees bookings.
+    bank = ["--port", str(addresses.bank_port), "--db", str(places.bank), "--cutoff", "23:59", "--quiet"]
+    programs.append(Program("bank", [python, "-m", "mockbank", *bank], 20))
     programs.append(Program("web", [python, "-m", "uvicorn", *web], 30))
     programs.append(Program("worker", [*manage, "worker"], 40, copies=WORKERS))
     programs.append(Program("clock", [*manage, "clock"], 50))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ def seed(keys_file: Path, sandbox_url: str) -> dict[str, Any]:
         raise TrialFailure("This database is not a trial's: it holds tenants and its clock cannot be moved.")
     RuntimeClock.objects.get_or_create(pk=1)  # makes the database's clock one that may be moved
     keys = Keys(keys_file)
-    tenants = [_company(company, settings.SANDBOX_URL, keys) for company in cast.COMPANIES]
+    provider = Provider(sandbox_url)
+    tenants = [_company(company, provider, keys) for company in cast.COMPANIES]
     return {"tenants": tenants, "orders": _orders(sandbox_url)}
 
 
@@ -50,11 +52,11 @@ class Keys:
         write_private(self._file, json.dumps(self._known, indent=1) + "\n")
 
 
-def _company(company: cast.Company, sandbox_url: str, keys: Keys) -> dict[str, Any]:
+def _company(company: cast.Company, provider: Provider, keys: Keys) -> dict[str, Any]:
     tenant = found_tenant(
         company.slug, company.name, time_zone=company.time_zone, approval_threshold_minor=company.threshold_minor
     )
-    _account(tenant, sandbox_url, keys)
+    _accounts(tenant, provider, keys)
     people = [
         {"username": person.username, "password": _person(tenant, person, keys), "roles": list(person.roles)}
         for person in company.people
@@ -84,14 +86,19 @@ def _person(tenant: Tenant, person: cast.Person, keys: Keys) -> str:
     return password
 
 
-def _account(tenant: Tenant, sandbox_url: str, keys: Keys) -> None:
-    """The tenant's account at the sandbox. A later start may find the sandbox at another address."""
+def _accounts(tenant: Tenant, provider: Provider, keys: Keys) -> None:
+    """The tenant's accounts at the two providers. A later start may find both at other addresses."""
     secret = keys.get("notice_secrets", tenant.slug) or f"whsec_{secrets.token_urlsafe(24)}"
-    accounts.keep(
-        tenant, "stripe", provider="stripe", api_key=f"sk_test_{tenant.slug}", base_url=sandbox_url,
-        notice_secrets=[secret], time_zone=tenant.time_zone, is_default=True,
+    api_key = f"sk_test_{tenant.slug}"
+    account = accounts.keep(
+        tenant, "stripe", provider="stripe", api_key=api_key, base_url=settings.SANDBOX_URL, notice_secrets=[secret],
+        time_zone=tenant.time_zone, is_default=True,
     )
     keys.keep("notice_secrets", tenant.slug, secret)
+    if url := os.environ.get("COUNTERSIGN_URL"):
+        provider.make_account(tenant.slug, api_key, f"{url}/hooks/stripe/{account.id}", secret)
+    if tenant.slug == cast.BANK_TENANT and (bank := os.environ.get("BANK_URL")):
+        accounts.keep(tenant, "bank", provider="bank", base_url=bank, settings=cast.BANK_SETTINGS)
 
 
 def _api_key(tenant: Tenant, keys: Keys) -> str:
@@ -109,6 +116,6 @@ def _api_key(tenant: Tenant, keys: Keys) -> str:
 def _orders(sandbox_url: str) -> list[dict[str, Any]]:
     listed = list(cast.orders())
     provider = Provider(sandbox_url)
-    for order in listed:
+    for order in (*listed, *cast.bank_orders()):
         provider.make_order(order)
     return listed

@@ -85,9 +85,11 @@ class Stack:
             self._wait_for_servers(environment)
         with self._step("Migrating the database"):
             self._manage(environment, "migrate", "--no-input", "--verbosity=0")
-        with self._step("Starting the sandbox provider"):
+        with self._step("Starting the two providers"):
             self._supervisor.start_program("sandbox")
+            self._supervisor.start_program("bank")
             self._ready.http("sandbox", f"{addresses.sandbox_control}/_sandbox")
+            self._ready.http("bank", f"{addresses.bank}/_mock/health")
         for name in WORK:
             self._supervisor.start_program(name)  # they take seconds to import, which the seeding can use
         with self._step("Seeding tenants, people and orders"):
@@ -105,7 +107,7 @@ class Stack:
 
     def _stop(self) -> None:
         self.places.contract.unlink(missing_ok=True)
-        self._supervisor.stop((*WORK, "sandbox"), SERVERS)
+        self._supervisor.stop((*WORK, "sandbox", "bank"), SERVERS)
         processes.end_stack(self.places.var, self._data_folders())
         for leftover in (self.places.supervisor_socket, self.places.environment):
             leftover.unlink(missing_ok=True)
@@ -148,6 +150,7 @@ class Stack:
             web_port=port,
             sandbox_port=sandbox,
             control_port=control,
+            bank_port=processes.free_port(prefer=port + 3 if port < 65000 else 0),
         )
 
     def _prepared_postgres(self) -> Postgres | None:
@@ -170,6 +173,8 @@ class Stack:
             "SECRET_KEY": keys["secret_key"],
             "SANDBOX_URL": addresses.sandbox,
             "SANDBOX_CONTROL_URL": addresses.sandbox_control,
+            "BANK_URL": addresses.bank,
+            "COUNTERSIGN_URL": addresses.web,
             "COUNTERSIGN_ENVIRONMENT": "trial",
         }
         write_environment(self.places.environment, told)

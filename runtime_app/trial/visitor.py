@@ -138,11 +138,17 @@ class Provider:
 
     def make_order(self, order: dict[str, Any]) -> None:
         """Make the order, as trial.json tells it; the same one any number of times."""
-        payment = {"payment_ref": order["payment_ref"], "captured_minor": order["captured_minor"]}
-        body = {name: order[name] for name in ("tenant", "order_ref", "currency")} | {"payments": [payment]}
+        payment = {name: order[name] for name in ("payment_ref", "captured_minor", "account") if name in order}
+        kept = ("tenant", "order_ref", "currency", "destination")
+        body = {name: order[name] for name in kept if name in order} | {"payments": [payment]}
         answer = self._session.post(f"{self._url}/orders", json=body, timeout=TIMEOUT)
         if answer.status_code not in (200, 201):
             raise TrialFailure(f"The sandbox refused order {order['order_ref']}: {answer.text[:200]}")
+
+    def make_account(self, tenant: str, api_key: str, notice_url: str, notice_secret: str) -> None:
+        """Which key is whose, and where that tenant is told of what happens."""
+        body = {"tenant": tenant, "api_key": api_key, "notice_url": notice_url, "notice_secret": notice_secret}
+        self._session.post(f"{self._url}/accounts", json=body, timeout=TIMEOUT).raise_for_status()
 
     def lose_next_answer(self, payment_ref: str) -> None:
         """Fault F4: the next refund of this payment is booked, and the answer never arrives."""
