@@ -26,10 +26,11 @@ TODAY = "2099-01-06"  # a Tuesday, later than any day that a file of a test asks
 class BankProcess:
     """One bank and its control plane. With `early` it books on the day of the file, else on the next."""
 
-    def __init__(self, folder: Path, *, early: bool, auth: str = "") -> None:
+    def __init__(self, folder: Path, *, early: bool, auth: str, more: tuple[str, ...]) -> None:
         self._log = folder / "bank.log"
         self._command = [sys.executable, "-m", "mockbank", "--port", "0", "--clock", f"{TODAY}T09:00",
-                         "--cutoff", "23:59" if early else "00:00", *(["--auth", auth] if auth else [])]
+                         "--cutoff", "23:59" if early else "00:00", *more,
+                         *(["--auth", auth] if auth else [])]
         self._http = requests.Session()
         self._http.trust_env = False
         self._http.auth = tuple(auth.split(":")) if auth else None  # type: ignore[assignment]
@@ -91,8 +92,11 @@ class BankProcess:
 
 
 @contextlib.contextmanager
-def running_bank(folder: Path, *, early: bool = True, auth: str = "") -> Iterator[BankProcess]:
-    bank = BankProcess(folder, early=early, auth=auth)
+def running_bank(
+    folder: Path, *, early: bool = True, auth: str = "", more: tuple[str, ...] = ()
+) -> Iterator[BankProcess]:
+    """`more` are further options of mock-bank."""
+    bank = BankProcess(folder, early=early, auth=auth, more=more)
     try:
         bank.start()
         yield bank

@@ -74,6 +74,7 @@ def test_the_same_bytes_give_the_same_statement_and_other_bytes_another_digest()
     (camt053(statement([entry(status="<Sts>BOOK</Sts>")]), version="camt.053.001.02"), {}),
     (b"\xef\xbb\xbf" + GOOD, {}),
     (GOOD.replace(b"<Bal>", b"<!-- <Ntry> --><Bal>"), {}),
+    (GOOD.replace(b">25.00<", b">25<!-- x -->.<?x y?>00<"), {}), (GOOD.replace(b">25.00<", b"><![CDATA[25.00]]><"), {}),
     (camt053(statement([entry()], opening=balance("PRCD", "100.00", day="2099-01-05"))), {}),
     (camt053(statement([entry()], account=ACCOUNT.replace("<Ccy>EUR</Ccy>", ""))), {}),
     (camt053(statement([entry()], account=ACCOUNT.replace("NL41MOCK0000000001", "NL41 MOCK 0000 0000 01"))), {}),
@@ -83,7 +84,7 @@ def test_the_same_bytes_give_the_same_statement_and_other_bytes_another_digest()
     (camt053(statement([entry()], period=PERIOD.replace("23:59:59Z", "24:00:00Z").replace(
         f"<ToDtTm>{DAY}T24", "<ToDtTm>2099-01-07T00"))), {}),
     (GOOD, {"debtor_currency": "EUR"}),
-], ids=range(11))
+], ids=range(13))
 def test_banks_that_write_it_differently_are_read_alike(raw: bytes, changes: dict[str, str]) -> None:
     told, usual = read(raw, bank_account(NOWHERE, **changes)), read(GOOD)
     assert (told.day, told.opening, told.closing) == (usual.day, usual.opening, usual.closing)
@@ -154,7 +155,9 @@ def test_several_payments_in_one_entry_are_several_lines() -> None:
         ("B-1/1", -1000, str(OPERATION)), ("B-1/2", -1500, None)]
     assert "do not add up" in refused(camt053(statement([entry(payments=two.replace("15.00", "15.01"))])))
     assert "Amt is missing" in refused(camt053(statement([entry(payments=payment() + payment("x"))])))
-    assert "USD" in refused(camt053(statement([entry(payments=two.replace('"EUR">15', '"USD">15'))])))
+    for part in ("10", "15"):
+        mixed = two.replace(f'"EUR">{part}', f'"USD">{part}')
+        assert "in USD" in refused(camt053(statement([entry(payments=mixed)])))
 
 
 @pytest.mark.parametrize(("currency", "text", "minor"), [
@@ -216,6 +219,10 @@ def test_elements_of_a_strange_namespace_are_not_the_banks() -> None:
 
 OTHER = ACCOUNT.replace("NL41MOCK0000000001", "NL14MOCK0000000002")
 LONG = PERIOD.replace(f"{DAY}T00", "2099-01-01T00")
+LATE = PERIOD.replace(f"{DAY}T23", "2099-01-07T23")
+ANOTHER = PERIOD.replace(DAY, "2099-01-01")
+BACK = PERIOD.replace("00:00:00Z", "23:59:59Z").replace("23:59:59Z</ToDtTm>", "22:00:00Z</ToDtTm>")
+NO_CURRENCY = ACCOUNT.replace("<Ccy>EUR</Ccy>", "")
 PAGE = "<StmtPgntn><PgNb>{}</PgNb><LastPgInd>{}</LastPgInd></StmtPgntn>"
 
 
@@ -233,7 +240,12 @@ PAGE = "<StmtPgntn><PgNb>{}</PgNb><LastPgInd>{}</LastPgInd></StmtPgntn>"
     (camt053(statement(closing=balance("CLBD", "1", day="06.01.2099"))), "no date"),
     (camt053(statement(closing=balance("CLBD", "1", day="0001-01-01"))), "no date"),
     (camt053(statement(closing=balance("CLBD", "1").replace("<Dt><Dt>2099-01-06</Dt></Dt>", ""))), "no date"),
-    (camt053(statement(period=LONG)), "one day at a time"),
+    (camt053(statement(closing=balance("CLBD", "1", day="1970-01-01"))), "no date"),
+    (camt053(statement(closing=balance("CLBD", "1", day="9999-12-31"))), "no date"),
+    (camt053(statement(account=NO_CURRENCY, closing=balance("CLBD", "1", currency="USD"))), "in USD, not in EUR"),
+    (camt053(statement(period=LONG)), "one day at a time"), (camt053(statement(period=LATE)), "one day at a time"),
+    (camt053(statement(period=ANOTHER)), "one day at a time"), (camt053(statement(period=BACK)), "one day at a time"),
+    (camt053(statement([entry("2<x/>5.00")])), "holds more than text"),
     (camt053(statement(more=PAGE.format(1, "false"))), "one page of several"),
     (camt053(statement(more=PAGE.format(2, "true"))), "one page of several"),
     (camt053(statement(more="<TxsSummry><TtlNtries><NbOfNtries>two</NbOfNtries></TtlNtries></TxsSummry>")), "'two'"),
@@ -248,7 +260,7 @@ PAGE = "<StmtPgntn><PgNb>{}</PgNb><LastPgInd>{}</LastPgInd></StmtPgntn>"
     (camt053(statement([entry(ref=f"<AcctSvcrRef>{'x' * 201}</AcctSvcrRef>")])), "longer than"),
     (camt053(statement([entry(payments=payment("x" * 201))])), "longer than"),
     (camt053(statement([entry(payments=payment("x" * 501))])), "longer than"),
-], ids=range(31))
+], ids=range(38))
 def test_a_statement_that_is_not_this_accounts_one_day_is_refused(raw: bytes, why: str) -> None:
     """Issue 3, bad input: of another account or day, in another currency; nothing of it is read."""
     assert why in refused(raw)

@@ -26,7 +26,9 @@ from runtime_app.adapters.payments.types import (
 from runtime_app.money import Money
 from tests.adapters.bank import BankAtMockBank, bank_account, bank_at_mock_bank
 from tests.adapters.bank_process import CLOSED, NO_BANK, POOR, running_bank
+from tests.adapters.bank_relay import Relay
 from tests.adapters.providers import Refunding
+from tests.sandbox_process import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +181,8 @@ def test_a_reference_is_read_whoever_made_it(bank: BankAtMockBank) -> None:
 
 @pytest.mark.parametrize("ref", ["", ".", "..", "#1"])
 def test_a_reference_that_leads_elsewhere_is_not_asked_for(bank: BankAtMockBank, ref: str) -> None:
-    assert isinstance(retrieve(bank, ref), Inconclusive)
+    told = retrieve(bank, ref)
+    assert isinstance(told, Inconclusive) and told.seen.request_line == "(nothing asked)"
 
 
 @pytest.mark.parametrize("ref", ["a/b", "a?b", "../accounts", "half \ud800 pair", "zero \0", "x" * 5000, "%2e%2e"])
@@ -213,6 +216,22 @@ def test_what_a_bank_does_not_have_is_said_and_not_asked_for(bank: BankAtMockBan
     payment = bank.payments.retrieve_payment(bank.account, payment_ref="pi_1", deadline=soon)
     assert isinstance(listed, Inconclusive) and isinstance(payment, Inconclusive)
     assert bank.bank.told("GET", "/_mock/requests?path=/_mock/payments") == []
+
+
+def test_asking_lets_the_bank_do_what_is_due(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """mock-bank acts when it is looked at, not by itself: without that a transfer would be pending for ever."""
+    with running_bank(tmp_path_factory.mktemp("slow"), more=("--status-delay-ms", "1000")) as slow:
+        provider = BankAtMockBank(slow, Relay(slow.url))
+        refund = refunding(provider)
+        assert isinstance(refund.send(), Pending)
+        assert slow.told("GET", "/_mock/messages?type=pain.002") == []
+
+        def reported() -> object:
+            assert isinstance(refund.find(), Found)
+            return slow.told("GET", "/_mock/messages?type=pain.002")
+
+        assert wait_until(reported)
+        provider.relay.close()
 
 
 def test_the_bank_may_ask_who_is_there(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -56,6 +56,8 @@ class Node:
         for path in paths:
             node = self.one(path)
             found = (node.element.text or "").strip() if node is not None else ""
+            if found and node is not None and len(node.element):  # its text would be cut off there
+                raise Refused(f"{self.where}: {path} holds more than text.")
             if len(found) > TEXT_MOST:
                 raise Refused(f"{self.where}: {path} is longer than {TEXT_MOST} characters.")
             if found:
