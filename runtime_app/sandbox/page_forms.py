@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any
 
@@ -18,6 +19,7 @@ from runtime_app.sandbox.wire import read_form
 ACTION = "/_sandbox/page"
 _SCOPE = ("payment_ref", "operation_id", "tenant")
 _BACK = {"location": ACTION + "#armed"}
+_QUOTED = re.compile("`([^`]+)`")
 _NUMBERS = ("seconds", "shift", "count", "minor")
 
 
@@ -109,25 +111,29 @@ def fault_form(fault: Fault) -> str:
         usual = "until cleared" if fault.times is None else str(fault.times)
         fields += _field(f"{fault.code}-times", "times", "How many times", usual, "numeric")
     return (
-        f"<details><summary><strong>{fault.code}</strong> {escape(fault.help)}</summary>"
+        f"<details><summary><strong>{fault.code}</strong> {_prose(fault.help)}</summary>"
         f"<form method=post action={ACTION}><input type=hidden name=fault value={fault.code}>{fields}"
         f'<button name=press value=arm>{"Do it now" if fault.layer in ("port", "now") else "Arm"}'
         f' <span class="hidden">{fault.code}</span></button></form></details>'
     )
 
 
+def _prose(text: str) -> str:
+    return _QUOTED.sub(r"<code>\1</code>", escape(text))
+
+
 def _param_field(code: str, name: str, param: Param) -> str:
-    ident, label = f"{code}-{name}", f"{name}: {param.help}"
+    ident, label = f"{code}-{name}", f"`{name}`: {param.help}"
     choices = ("false", "true") if param.kind == "flag" else tuple(str(choice) for choice in param.choices)
     if choices:
         default = str(param.default).lower() if param.kind == "flag" else str(param.default)
         options = "".join(f"<option{' selected' if c == default else ''}>{escape(c)}</option>" for c in choices)
         field = f'<select id="{ident}" name="param.{name}">{options}</select>'
-        return f'<p><label for="{ident}">{escape(label)}</label>{field}</p>'
+        return f'<p><label for="{ident}">{_prose(label)}</label>{field}</p>'
     default = "" if param.default is None else str(param.default)
     return _field(ident, f"param.{name}", label, default, "numeric" if param.kind in _NUMBERS else "text")
 
 
 def _field(ident: str, name: str, label: str, hint: str, mode: str = "text") -> str:
-    return (f'<p><label for="{ident}">{escape(label)}</label><input id="{ident}" name="{name}" inputmode={mode}'
+    return (f'<p><label for="{ident}">{_prose(label)}</label><input id="{ident}" name="{name}" inputmode={mode}'
             f' placeholder="{escape(hint)}" autocomplete=off></p>')

@@ -45,8 +45,8 @@ def _table(ident: str, title: str, columns: Sequence[str], rows: Iterable[Sequen
     head = "".join(f"<th scope=col>{column}</th>" for column in columns)
     table = f'<div class="wide" tabindex=0 role=region aria-labelledby={ident}><table><thead><tr>{head}</tr></thead>' \
             f"<tbody>{lines}</tbody></table></div>"
-    return f"<section aria-labelledby={ident}><h2 id={ident}>{title}</h2>" + (
-        table if lines else '<p class="quiet">None yet.</p>') + "</section>"
+    return f"<h2 id={ident}>{title}</h2>" + (
+        table if lines else '<p class="quiet">None yet.</p>')
 
 
 def _when(at: float) -> str:
