@@ -52,11 +52,12 @@ class Created:
 def create(
     principal: Principal, tenant: Tenant, request: Request, *, request_key: str, follows: UUID | None = None
 ) -> Created:
-    """Store the request as a task, once per key. `follows` names the task that it makes good; people always decide it.
+    """Store the request as a task, once per key. `follows` names the task that it makes good: whoever works cases may
+    ask for that, and people always decide it.
 
     Raises FieldErrors, Forbidden, NotFound (the key's task is not the caller's to see) or IdempotencyConflict.
     """
-    if not access.may(principal, tenant.id, "request_tasks"):
+    if not access.may(principal, tenant.id, "work_reconciliation" if follows else "request_tasks"):
         raise Forbidden if access.may(principal, tenant.id, "see_tasks") else NotFound
     check_key(request_key)
     fields = _checked(request)

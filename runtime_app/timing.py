@@ -40,6 +40,7 @@ class Timing:
     resend_most: int = 2
     handover: float = DAY
     attention_after: float = 15 * MINUTE  # an outcome unknown for longer wears a badge
+    look_fresh: float = 15 * MINUTE  # people declare on a complete look that is at most this old
     late_watch: float = 30 * DAY
     late_watch_every: float = DAY
     refused_watch: float = 3 * DAY  # what was refused without a refund that says so is looked at for this long

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime_app.invariants.types import KNOWN_TO_PEOPLE, Invariant, excused, listed
+from runtime_app.invariants.types import KNOWN_CASE, Invariant, excused, listed
 from runtime_app.states import UNRESOLVED
 
 _UNRESOLVED = listed(UNRESOLVED)
@@ -75,10 +75,22 @@ MONEY = (
         " OR b.payment_ref IS DISTINCT FROM t.payment_ref)",
     ),
     Invariant(
-        "end_has_evidence", "An operation that has ended rests on evidence of its own; an absence on a complete look.",
+        "end_has_evidence",
+        "An operation that has ended rests on evidence of its own; an absence on a complete look or two people's word.",
         "SELECT o.id, o.state || ' on ' || coalesce(e.kind || ' ' || e.finding, 'nothing') FROM runtime_app_operation o"
         f" LEFT JOIN runtime_app_evidence e ON e.id = o.resolved_by_id WHERE o.state IN {_ENDS} AND (e.id IS NULL"
-        " OR e.operation_id <> o.id OR (o.state = 'not_executed' AND NOT (e.complete AND e.finding = 'absent')))",
+        " OR e.operation_id <> o.id OR (o.state = 'not_executed' AND NOT (e.complete AND e.finding = 'absent')"
+        " AND e.kind <> 'human_attestation'))",
+    ),
+    Invariant(
+        "two_people_declare",
+        "What rests on people's word was declared by two of them on the same evidence, neither of them its requester.",
+        "SELECT e.operation_id, e.finding || ' by ' || count(DISTINCT d.person_id) FROM runtime_app_evidence e"
+        " JOIN runtime_app_operation o ON o.id = e.operation_id JOIN runtime_app_task t ON t.id = o.task_id"
+        " LEFT JOIN runtime_app_caseentry d ON d.case_id = e.case_id AND d.kind = 'declared'"
+        " AND d.evidence_sha256 = e.body ->> 'evidence_sha256' AND d.person_id IS DISTINCT FROM t.requester_id"
+        " WHERE e.kind = 'human_attestation' GROUP BY e.id, e.operation_id, e.finding"
+        " HAVING count(DISTINCT d.person_id) < 2",
     ),
     Invariant(
         "balance_is_the_sum", "What a balance says is reserved and refunded is the sum of its holds.",
@@ -95,7 +107,7 @@ MONEY = (
         f" || ' succeeded' FROM runtime_app_balance b LEFT JOIN runtime_app_operation o ON {_SAME_PAYMENT}"
         " AND o.state = 'succeeded' GROUP BY b.id HAVING b.refunded_minor <> coalesce(sum(o.amount_minor), 0)"
         " AND NOT EXISTS (SELECT 1 FROM runtime_app_case c WHERE c.tenant_id = b.tenant_id"
-        f" AND c.payment_ref = b.payment_ref AND c.class_name ~ '{KNOWN_TO_PEOPLE}')",
+        f" AND c.payment_ref = b.payment_ref AND {KNOWN_CASE})",
     ),
     Invariant(
         "doubt_is_looked_at", "An operation in doubt has a time of its next look, or an open case.",

@@ -31,6 +31,10 @@ class Violation:
 KNOWN_TO_PEOPLE = "^(LATE|RETURNED|DUPLICATE|EXCESS)"
 
 
+# SQL of a case `c` that does: it is of such a class, or people have accepted in it what happened instead.
+KNOWN_CASE = f"(c.class_name ~ '{KNOWN_TO_PEOPLE}' OR c.outcome = 'recorded_as_found')"
+
+
 def listed(values: Iterable[str]) -> str:
     """These values, which are our own and plain words, as an SQL list."""
     return "(" + ", ".join(f"'{value}'" for value in sorted(values)) + ")"
@@ -39,7 +43,5 @@ def listed(values: Iterable[str]) -> str:
 def excused(task: str, operation: str | None = None) -> str:
     """SQL that is true when a case is recorded for the task, or for this or any operation of it."""
     whose = f"c.task_id = {task}.id" if operation is None else f"c.operation_id = {operation}.id"
-    known = (
-        f"EXISTS (SELECT 1 FROM runtime_app_case c WHERE {whose} AND c.class_name ~ '{KNOWN_TO_PEOPLE}')"
-    )
+    known = f"EXISTS (SELECT 1 FROM runtime_app_case c WHERE {whose} AND {KNOWN_CASE})"
     return f"(coalesce({task}.attention ~ '{KNOWN_TO_PEOPLE}', false) OR {known})"

@@ -79,11 +79,11 @@ class EndCall:
 
 def store_evidence(
     *, tenant_id: UUID, now: datetime, kind: str, finding: str, seen: Observation, operation_id: UUID | None = None,
-    case_id: UUID | None = None,
+    case_id: UUID | None = None, id: UUID | None = None,
 ) -> UUID:
     """Evidence that no call of an operation brought: a statement's line, a notice, a look at a payment, a statement of
     a person. Needs a transaction of the caller's."""
-    id = new_id()
+    id = id or new_id()
     values = (id, tenant_id, operation_id, None, case_id, kind, _text(finding, 40), *_observed(seen), now)
     rows.insert("runtime_app_evidence", _EVIDENCE, [values])
     return id

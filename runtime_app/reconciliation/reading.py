@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from runtime_app.adapters.payments.types import (
     Absent,
@@ -66,11 +68,19 @@ def read_found(refunds: tuple[ProviderRefund, ...], asked: Asked) -> Reading:
 
 
 def _differs(refund: ProviderRefund, asked: Asked) -> str:
-    if refund.payment_ref != asked.payment_ref:
+    if refund.payment_ref and refund.payment_ref != asked.payment_ref:  # a bank does not know which payment it was
         return "payment"
     if refund.amount.currency != asked.amount.currency:
         return "currency"
     return "amount" if refund.amount != asked.amount else ""
+
+
+def listed(refunds: Iterable[ProviderRefund]) -> list[dict[str, Any]]:
+    """Refunds as a case keeps them: plain values that a person reads and a decision is bound to."""
+    return [
+        {"ref": r.ref, "payment_ref": r.payment_ref, "amount_minor": r.amount.minor, "currency": r.amount.currency,
+         "status": r.status.value} for r in refunds
+    ]
 
 
 MISMATCH_CLASS = {"payment": "PARENT_MISMATCH", "currency": "CURRENCY_MISMATCH", "amount": "AMOUNT_MISMATCH"}

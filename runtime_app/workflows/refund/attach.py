@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 from uuid import UUID
@@ -63,6 +63,7 @@ class Answer:
 
     case_id: UUID
     says: str
+    refunds: Sequence[Mapping[str, Any]] | None = None  # as the look showed them; None: it showed nothing for sure
 
     rank: ClassVar[int] = 52
     survives: ClassVar[bool] = False
@@ -76,7 +77,7 @@ class Answer:
         for row, part in wanted:
             add_entry(
                 part.case_id, tenant_id=row.tenant_id, kind="answered", actor="system", now=row.now,
-                data={"says": part.says},
+                data={"says": part.says} | ({} if part.refunds is None else {"refunds": list(part.refunds)}),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from runtime_app.adapters.payments.types import Absent, FindResult, NoSuchRefund
 from runtime_app.chronicle import Say
@@ -12,14 +13,16 @@ from runtime_app.ids import new_id
 from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.operations import LearnOperation
+from runtime_app.ledger.pace import Grant, over
 from runtime_app.money import Money
 from runtime_app.reconciliation.classes import CLASSES, graver
-from runtime_app.reconciliation.reading import MISMATCH_CLASS, Asked, Reading, read
+from runtime_app.reconciliation.reading import MISMATCH_CLASS, Asked, Reading, listed, read
+from runtime_app.reconciliation.pace import Why
 from runtime_app.reconciliation.schedule import next_look
 from runtime_app.reconciliation.table import Finding, Row, Situation, Verdict, decide
 from runtime_app.states import OperationState
-from runtime_app.transitions import NOW, After, Part, Transition
-from runtime_app.workflows.refund import attach, endings, resend
+from runtime_app.transitions import NOW, After, Part, Refusal, Transition
+from runtime_app.workflows.refund import attach, endings, pacing, resend
 from runtime_app.workflows.refund.facts import CaseFacts, OperationFacts, RefundFacts
 from runtime_app.workflows.refund.judge import still_right
 from runtime_app.workflows.types import Ports
@@ -30,10 +33,36 @@ FROZEN_BY = frozenset({*MISMATCH_CLASS.values(), "KEY_CONFLICT"})
 
 
 def on_reconciling(facts: RefundFacts, ports: Ports) -> Transition:
-    """Write down that the provider is asked, then ask."""
-    operation = _operation(facts)
+    """Write down that the provider is asked, then ask; later, where its account's pace does not allow it now."""
+    operation, grant = _operation(facts), Grant()
     call = BeginCall(id=new_id(), operation_id=operation.id, kind="query")
-    return Transition(parts=(call,), then=ask(call), lock=operation.id)
+    return Transition(
+        parts=(pacing.leave(facts, ports, grant), call), then=_paced(ask(call), grant), lock=operation.id,
+        if_refused={"paced": partial(_not_now, facts, ports)},
+    )
+
+
+def _not_now(facts: RefundFacts, ports: Ports, refusal: Refusal) -> Transition:
+    """A look that is not made proves nothing and counts as nothing, neither as a look nor as a start."""
+    later = Transition(due=After(refusal.facts["seconds"]), starts=max(0, facts.task.starts - 1))
+    age = _since(_operation(facts).first_submit_at, facts.task.now)
+    if refusal.facts["why"] != Why.CLOSED or age < ports.timing.handover:
+        return later
+    nothing = Reading(Finding.INCONCLUSIVE)
+    row = decide(Situation(nothing.finding, handover_passed=True))
+    events, parts, columns = opened(facts, _case(row, nothing), row.when, nothing)
+    return replace(later, events=events, parts=parts, columns=columns)
+
+
+def _paced(look: Effect, grant: Grant) -> Effect:
+    def effect(facts: RefundFacts, ports: Ports) -> Transition:
+        try:
+            transition = look(facts, ports)
+        finally:
+            over(facts.task.tenant_id, _operation(facts).account, grant)
+        return replace(transition, parts=(pacing.answered(facts, ports, grant, transition), *transition.parts))
+
+    return effect
 
 
 def ask(call: BeginCall) -> Effect:
@@ -45,7 +74,7 @@ def ask(call: BeginCall) -> Effect:
         if _cannot_be_asked(facts, ports):
             seen = Reading(Finding.NO_LOOKUP)
         end = EndCall(call.id, call.operation_id, "provider_query", *_outcome(seen.finding), answer.seen)
-        return _answered(facts, follow(facts, ports, seen, end), seen.finding.value)
+        return _answered(facts, follow(facts, ports, seen, end), seen)
 
     return effect
 
@@ -60,13 +89,14 @@ def _attach(facts: RefundFacts, ports: Ports, call: BeginCall, case: CaseFacts, 
     if why:
         return replace(attach.refusal(case, why, end), due=check)
     taken = replace(attach.refusal(case, "This refund belongs to another operation.", end), due=check)
-    transition = _answered(facts, follow(facts, ports, seen, end), seen.finding.value)
+    transition = _answered(facts, follow(facts, ports, seen, end), seen)
     return attach.accepted(transition, ref, operation.id, taken)
 
 
-def _answered(facts: RefundFacts, transition: Transition, says: str) -> Transition:
-    """Whoever asked for this look is told that it was made."""
-    answers = tuple(attach.Answer(case.id, says) for case in facts.cases if case.asked)
+def _answered(facts: RefundFacts, transition: Transition, seen: Reading) -> Transition:
+    """Whoever asked for this look is told that it was made, and what refunds it showed unless it showed nothing."""
+    showed = None if seen.finding in {Finding.INCONCLUSIVE, Finding.NO_LOOKUP} else listed(seen.alike or seen.alive)
+    answers = tuple(attach.Answer(case.id, seen.finding.value, showed) for case in facts.cases if case.asked)
     return replace(transition, parts=(*transition.parts, *answers)) if answers else transition
 
 
@@ -130,7 +160,8 @@ def _situation(facts: RefundFacts, ports: Ports, seen: Reading, absents: int) ->
         no_sender=ports.sender_holds(operation.id) and _since(operation.last_possible_send_at, now) >= 0,
         may_resend=not ended and capabilities.replays == "all" and ports.may_send(operation.id),
         resend_ended=ended or capabilities.replays != "all",
-        pending_too_long=age >= timing.pending_sla,
+        # Somebody who asks to cancel knows of it already: the provider is asked before it is said once more.
+        pending_too_long=age >= timing.pending_sla and all(c.asked.get("what") != "cancel" for c in facts.cases),
         can_cancel=seen.refund is not None and seen.refund.status in capabilities.can_cancel,
         handover_passed=age >= timing.handover,
     )
@@ -203,14 +234,10 @@ def opened(
         mark = graver(other, mark)
     if case in known:
         return (), (), {"attention": mark}
-    refunds = seen.alike or seen.alive
     part = OpenCase(
         case, operation.account, operation.payment_ref, operation.order_ref, operation.id, operation.amount_minor,
         operation.currency, why=CLASSES[case].says,
-        details={"when": why, "refunds": [
-            {"ref": r.ref, "payment_ref": r.payment_ref, "amount_minor": r.amount.minor, "currency": r.amount.currency,
-             "status": r.status.value} for r in refunds
-        ]},
+        details={"when": why, "refunds": listed(seen.alike or seen.alive)},
     )
     return (Say("case.opened", {"class": case, "why": why}),), (part,), {"attention": mark}
 
