@@ -1,4 +1,4 @@
-"""The ASGI door before Django: it takes no more of an API request's body than the API would read."""
+"""The ASGI door before Django: it takes no more of a request's body than the API or a hook would read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 # Read and thrown away before a refusal, so that a client which sends first and reads then gets to read it.
 PATIENCE = 8 * 1024 * 1024
+GUARDED = ("/api/", "/hooks/")
 
 
 def limited(app: App) -> App:
     """Django puts a body of any size on disk before a view can refuse it; this refuses it first, with 413."""
 
     async def entrance(scope: Any, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith("/api/"):
+        if scope["type"] != "http" or not scope["path"].startswith(GUARDED):
             await app(scope, receive, send)
             return
         messages, length = [], 0

@@ -1,4 +1,4 @@
-"""Under /api/ every refusal is a problem, also one that Django or a middleware made as a page."""
+"""Under /api/ and /hooks/ every refusal is a problem, also one that Django or a middleware made as a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.deprecation import MiddlewareMixin
 from runtime_app.api import problems
 from runtime_app.errors import RuntimeAppError
 
-PREFIX = "/api/"
+PREFIX = ("/api/", "/hooks/")
 
 
 class ProblemsMiddleware(MiddlewareMixin):

@@ -1,4 +1,4 @@
-"""Refusals as RFC 9457 problem details: one shape for every answer under /api/ that is not a success."""
+"""Refusals as RFC 9457 problem details: one shape for every answer under /api/ and /hooks/ that is not a success."""
 
 from __future__ import annotations
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
 
-from runtime_app.api import health, metrics, problems
+from runtime_app.api import health, hooks, metrics, problems
 from runtime_app.api.v1 import api
 
 
 def nothing_here(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """An address under /api/ that does not exist is told as a problem too."""
+    """An address under /api/ or /hooks/ that does not exist is told as a problem too."""
     return problems.plain(404)
 
 
@@ -21,5 +21,6 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
     path("api/v1/", api.urls),
-    re_path(r"^api/(?P<rest>.*)$", nothing_here),
+    path("hooks/<str:provider>/<uuid:account>", hooks.hook),
+    re_path(r"^(?:api|hooks)/(?P<rest>.*)$", nothing_here),
 ]
