@@ -1,7 +1,14 @@
 """Minor-unit exponents of ISO 4217, frozen.
 
-Source: the `iso4217` package, table of 2026-01-01, without funds and test codes that have none.
+Source: the `iso4217` package, table of 2026-01-01, without funds and test codes that have none. An operation stores the
+exponent it was made with, so that a later table never changes what an old amount was.
 """
+
+from __future__ import annotations
+
+from datetime import date
+
+TABLE = date(2026, 1, 1)  # of which day this table is
 
 _BY_EXPONENT = {
     0: (
@@ -22,9 +29,14 @@ _BY_EXPONENT = {
         "CLF UYW "
     ),
 }
-# Withdrawn, but still on old orders: HRK 2023-01-01, BGN 2026-01-01, ZWL 2024-09-01, SLL 2024-04-01.
-_WITHDRAWN = {"HRK": 2, "BGN": 2, "ZWL": 2, "SLL": 2}
+# No longer in ISO's table, but still on old orders: exponent, and since when it is withdrawn.
+WITHDRAWN: dict[str, tuple[int, date]] = {
+    "HRK": (2, date(2023, 1, 1)),
+    "SLL": (2, date(2024, 4, 1)),
+    "ZWL": (2, date(2024, 9, 1)),
+    "BGN": (2, date(2026, 1, 1)),
+}
 
 EXPONENTS: dict[str, int] = {
     code: exponent for exponent, codes in _BY_EXPONENT.items() for code in codes.split()
-} | _WITHDRAWN
+} | {code: exponent for code, (exponent, _) in WITHDRAWN.items()}

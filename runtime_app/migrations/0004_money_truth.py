@@ -374,7 +374,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='account',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('mode', 'live'), _negated=True), models.Q(models.Q(('api_key_sealed', ''), _negated=True), models.Q(('notice_secrets_sealed', ''), _negated=True)), _connector='OR'), name='live_account_has_secrets'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('mode', 'live'), _negated=True), ('provider', 'bank'), models.Q(models.Q(('api_key_sealed', ''), _negated=True), models.Q(('notice_secrets_sealed', ''), _negated=True)), _connector='OR'), name='live_account_has_secrets'),
         ),
         migrations.AddIndex(
             model_name='case',
