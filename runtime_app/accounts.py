@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from runtime_app import rows
-from runtime_app.adapters.payments.types import ProviderAccount
+from runtime_app.adapters import payments
+from runtime_app.adapters.payments.types import Capabilities, PaymentProvider, ProviderAccount
 from runtime_app.models import Account, Tenant
 from runtime_app.sealing import seal, unseal
 
@@ -44,6 +46,31 @@ def _opened(
         settings=json.loads(settings) if isinstance(settings, str) else settings,
         notice_secrets=tuple(json.loads(unseal(secrets) or "[]")), time_zone=zone, closed=closed,
     )
+
+
+def providers() -> tuple[str, ...]:
+    """The names of the providers that an account may be at."""
+    return tuple(payments.PROVIDERS)
+
+
+def promises(tenant_id: UUID) -> dict[str, Capabilities]:
+    """What the provider of each of the tenant's accounts promises, by the account's reference. Opens no secret."""
+    found = Account.objects.filter(tenant=tenant_id, provider__in=providers()).defer(*_SECRETS)
+    return {
+        account.ref: _asked(account.provider).capabilities(
+            ProviderAccount(account.ref, account.provider, api_key="", mode=account.mode, settings=account.settings)
+        )
+        for account in found
+    }
+
+
+_SECRETS = ("api_key_sealed", "notice_secrets_sealed")
+
+
+@cache
+def _asked(provider: str) -> PaymentProvider:
+    """One that is asked for what it promises and what it wants to be told, and never sends anything."""
+    return payments.build(provider, connect_timeout=1.0, read_timeout=1.0)
 
 
 def keep(

@@ -51,9 +51,9 @@ def _navigation(request: HttpRequest, person: User, tenant: Tenant) -> list[dict
     if access.may(person, tenant.id, "request_tasks"):
         items.append({"url": reverse("task_new"), "icon": "plus", "label": _("Ask for a refund")})
     if access.may(person, tenant.id, "see_reconciliation"):
-        unresolved = counts.shown(counts.unresolved(person, tenant))
+        waiting = counts.shown(counts.waiting(counts.cases(person, tenant)))
         label = _("Reconciliation")
-        items.append({"url": reverse("reconciliation"), "icon": "scales", "label": label, "count": unresolved})
+        items.append({"url": reverse("reconciliation"), "icon": "scales", "label": label, "count": waiting})
     start, fits = items[0]["url"], [item["url"] for item in items if request.path.startswith(item["url"])]
     nearest = max(fits, key=len, default="")
     for item in items:

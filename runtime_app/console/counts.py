@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from approvals import decisions
 from approvals.models import OPEN, Approval
 from runtime_app import access
-from runtime_app.models import Operation, Tenant, User
+from runtime_app.models import Case, Operation, Tenant, User
+from runtime_app.models.columns import RuntimeNow
 from runtime_app.states import UNRESOLVED
 
 _ENOUGH = 100
@@ -26,6 +27,17 @@ def to_decide(person: User, tenant: Tenant) -> QuerySet[Approval]:
 def unresolved(person: User, tenant: Tenant) -> QuerySet[Operation]:
     """Operations whose outcome is not proved."""
     return access.operations(person).filter(tenant=tenant, state__in=sorted(UNRESOLVED))
+
+
+def cases(person: User, tenant: Tenant) -> QuerySet[Case]:
+    """All cases of the tenant, open and closed."""
+    return access.scoped(person, Case.objects.filter(tenant=tenant), "see_reconciliation")
+
+
+def waiting(cases: QuerySet[Case]) -> QuerySet[Case]:
+    """Those that are open and not put off until later."""
+    put_off = Q(snoozed_until__isnull=False, snoozed_until__gt=RuntimeNow())
+    return cases.filter(Q(state="open") & ~put_off)
 
 
 def shown(rows: QuerySet[Any]) -> str:

@@ -86,6 +86,27 @@ def decision_word(value: str) -> SafeString:
 
 
 @register.simple_tag
+def severity(value: str, size: str = "") -> SafeString:
+    return _state(words.look(words.SEVERITY, value), size)
+
+
+@register.simple_tag
+def case_state(value: str, size: str = "") -> SafeString:
+    return _state(words.look(words.CASE_STATE, value), size)
+
+
+@register.filter
+def case_name(value: str) -> str:
+    """What a class of case is called; one that this release does not know is shown as it is."""
+    return str(words.CASE.get(value, value))
+
+
+@register.filter
+def operation_name(value: str) -> str:
+    return str(words.look(words.OPERATION, value).word)
+
+
+@register.simple_tag
 def parked(value: str | None) -> SafeString | str:
     if not value:
         return ""

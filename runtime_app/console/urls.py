@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from runtime_app.console.views import approvals, asking, reconciliation, start, tasks
+from runtime_app.console.views import approvals, asking, cases, days, reconciliation, start, tasks
 
 urlpatterns = [
     path("", start.start, name="start"),
@@ -23,4 +23,6 @@ urlpatterns = [
     path("approvals/<uuid:id>/", approvals.approval, name="approval"),
     path("reconciliation/", reconciliation.reconciliation, name="reconciliation"),
     path("reconciliation/<uuid:id>/", reconciliation.operation, name="reconciliation_operation"),
+    path("reconciliation/cases/<uuid:id>/", cases.case, name="case"),
+    path("reconciliation/days/", days.days, name="days"),
 ]

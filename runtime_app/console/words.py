@@ -68,6 +68,69 @@ PARKED: dict[str, Text] = {
     Parked.NO_WORKER: _("Parked: no worker serves this version"),
 }
 
+# Severity has shapes of its own: it says how grave a thing is, not how far it has come.
+SEVERITY: dict[str, Look] = {
+    "critical": Look(_("Critical"), "critical"),
+    "high": Look(_("High"), "high"),
+    "normal": Look(_("Normal"), "normal"),
+}
+
+CASE_STATE: dict[str, Look] = {
+    "open": Look(_("Open"), "doubt"),
+    "snoozed": Look(_("Snoozed"), "waiting"),
+    "closed": Look(_("Closed"), "done"),
+}
+
+# What a class of case is called in a list; `story.CASES` says the same as a sentence.
+CASE: dict[str, Text] = {
+    "STALE_PENDING": _("Pending for too long"),
+    "AMOUNT_MISMATCH": _("Another amount"),
+    "CURRENCY_MISMATCH": _("Another currency"),
+    "PARENT_MISMATCH": _("Another payment"),
+    "LOOKALIKES": _("A similar refund without our mark"),
+    "KEY_CONFLICT": _("Key used for another request"),
+    "ABSENT_FINAL": _("Absent for good"),
+    "LOOKUP_UNAVAILABLE": _("Provider cannot be asked"),
+    "DUPLICATE_EXECUTION": _("Executed more than once"),
+    "LATE_EXECUTION": _("Executed late"),
+    "RETURNED": _("Money came back"),
+    "EXTERNAL_REFUND": _("Refunded outside of us"),
+    "BALANCE_DISAGREES": _("Figures disagree"),
+    "MISSING_AT_PROVIDER": _("On no statement"),
+    "MISSING_HERE": _("Booking nobody knows"),
+    "AMOUNT_OVER": _("Statement shows more"),
+    "AMOUNT_UNDER": _("Statement shows less"),
+    "CURRENCY": _("Statement in another currency"),
+    "PARENT": _("Statement on another payment"),
+    "ACCOUNT_OR_MODE": _("Other account or mode"),
+    "STATUS_CONFLICT": _("Statement contradicts us"),
+    "DISPUTED": _("Payment disputed"),
+}
+
+# What the last look or answer showed, as a list tells it.
+RESULT: dict[str, Text] = {
+    "found_succeeded": _("done"),
+    "succeeded": _("done"),
+    "found_pending": _("accepted, not settled"),
+    "pending": _("accepted, not settled"),
+    "found_failed": _("failed there"),
+    "found_mismatch": _("differs from the request"),
+    "found_duplicate": _("more than one"),
+    "lookalikes": _("similar, without our mark"),
+    "absent": _("absent"),
+    "inconclusive": _("not conclusive"),
+    "no_lookup": _("cannot be asked"),
+    "resend_accepted": _("repeat was taken"),
+    "resend_burned": _("key repeats an error"),
+    "resend_in_use": _("busy"),
+    "resend_conflict": _("key belongs to another request"),
+    "resend_unknown": _("no usable answer"),
+    "no_answer": _("answer lost"),
+    "answer": _("answer not usable"),
+    "resend": _("repeat refused"),
+    "duplicate": _("known there already"),
+}
+
 
 def look(table: dict[str, Look], value: str) -> Look:
     """A value that this release does not know is shown as it is rather than breaking the page."""

@@ -15,6 +15,7 @@ from runtime_app import members
 from runtime_app.console.urls import urlpatterns
 from runtime_app.models import Operation, Task, User
 from tests.console.conftest import Visitor
+from tests.console.rows import a_case, a_day
 from tests.world import PASSWORD, TABLES, World
 
 Visit = Callable[[User | None], Visitor]
@@ -32,14 +33,17 @@ def rows() -> dict[str, str]:
     return found
 
 
-def addresses(task: Task, approval: object, operation: object) -> dict[str, str]:
+def addresses(
+    task: Task, approval: object, operation: object, case: object = None, day: object = None
+) -> dict[str, str]:
     """Every address of the console, with the ids of these rows in it."""
-    ids = {"task": task.id, "approval": approval, "reconciliation_operation": operation}
+    ids = {"task": task.id, "approval": approval, "reconciliation_operation": operation, "case": case, "day": day}
     told = {}
     for pattern in urlpatterns:
         assert isinstance(pattern, URLPattern) and pattern.name
         id = next((value for name, value in ids.items() if pattern.name.startswith(name)), "")
-        told[pattern.name] = "/" + str(pattern.pattern).replace("<uuid:id>", str(id))
+        path = str(pattern.pattern).replace("<uuid:id>", str(id or uuid4())).replace("<slug:slug>", "amber")
+        told[pattern.name] = f"/{path}"
     return told
 
 
@@ -50,7 +54,9 @@ def finished(world: World) -> dict[str, str]:
     asked = world.approval(task)
     world.decide(world.ada, asked)
     world.finish(task)
-    return addresses(task, asked.id, Operation.objects.get(task=task).id)
+    operation = Operation.objects.get(task=task)
+    case, day = a_case(world, "EXTERNAL_REFUND", operation), a_day(world)
+    return addresses(task, asked.id, operation.id, case.id, day.id)
 
 
 def with_ids(finished: dict[str, str]) -> dict[str, str]:

@@ -3,68 +3,96 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runtime_app import access
-from runtime_app.console import counts, facts, keyset, regions, story, tenancy, words
+from runtime_app.console import counts, facts, keyset, queue, queue_rows, regions, story, tenancy, words
+from runtime_app.console.queue import Wish
+from runtime_app.console.stakes import BANDS, MOST, Stake, at_stake
 from runtime_app.console.views.door import now, page
 from runtime_app.errors import Forbidden
-from runtime_app.models import Call, Evidence, Operation
+from runtime_app.models import Call, Evidence, Operation, Tenant, User
 from runtime_app.states import UNRESOLVED, OperationState
 
 
 @page("GET")
 def reconciliation(request: HttpRequest) -> HttpResponse:
-    """Operations without a proved outcome, oldest first."""
+    """Outcomes that are not proved, oldest first, or cases, nearest deadline first."""
     tenant, person = tenancy.current(request), tenancy.person(request)
     if not access.may(person, tenant.id, "see_reconciliation"):
         raise Forbidden
-    open_ones = counts.unresolved(person, tenant)
-    listed = keyset.page(_with_last_look(open_ones), request.GET.get("cursor", ""), by="created_at", newest_first=False)
-    moment, url = now(), reverse("reconciliation")
-    context = {
-        "rows": [_row(operation, moment) for operation in listed.rows], "first": listed.first, "first_url": url,
-        "older": listed.older and f"{url}?{urlencode({'cursor': listed.older})}", "sums": _sums(open_ones),
+    wish, cursor, moment = Wish.read(request.GET), request.GET.get("cursor", ""), now()
+    context = (_cases if wish.show == queue.CASES else _outcomes)(person, tenant, wish, cursor, moment)
+    stakes = at_stake(tenant, wish)
+    context |= {
+        "wish": wish, "tabs": _tabs(person, tenant, wish), "chips": _chips(wish), "stakes": stakes, "bands": BANDS,
+        "capped": sum(s.number for s in stakes) >= MOST, "most": MOST, "first_url": wish.url(),
+        "all_url": Wish(show=wish.show).url(), "choices": _choices(wish, stakes),
     }
     return regions.answer(request, "console/reconciliation.html", "console/reconciliation_rows.html", context)
 
 
-def _with_last_look(operations: QuerySet[Operation]) -> QuerySet[Operation]:
-    last = Call.objects.filter(operation=OuterRef("pk"), ended_at__isnull=False).order_by("-started_at")
-    return operations.annotate(
-        last_finding=Subquery(last.values("finding")[:1]),
-        sends=Count("calls", filter=Q(calls__kind__in=("submit", "resend"))),
-    )
+def _outcomes(person: User, tenant: Tenant, wish: Wish, cursor: str, moment: datetime) -> dict[str, Any]:
+    found = keyset.page(queue.outcomes(person, tenant, wish), cursor, by="created_at", newest_first=False)
+    rows = queue_rows.of_outcomes(person, tenant, found.rows, moment)
+    return {"rows": rows, "first": found.first, "older": found.older and wish.url(found.older)}
 
 
-def _row(operation: Any, moment: datetime) -> dict[str, Any]:
-    return {
-        "operation": operation, "attention": operation.task.attention or operation.case_class,
-        "cancel_wished": operation.task.cancel_wished_at is not None,
-        "age": moment - (operation.first_submit_at or operation.created_at),
-        "last_result": _finding(operation.last_finding or "") or _("not asked yet"), "sends": operation.sends,
-    }
+def _cases(person: User, tenant: Tenant, wish: Wish, cursor: str, moment: datetime) -> dict[str, Any]:
+    closed = wish.state == "closed"
+    by = "closed_at" if closed else "deadline_at"
+    found = keyset.page(queue.cases(person, tenant, wish), cursor, by=by, newest_first=closed)
+    rows = queue_rows.of_cases(person, tenant, found.rows, moment)
+    return {"rows": rows, "first": found.first, "older": found.older and wish.url(found.older)}
+
+
+def _tabs(person: User, tenant: Tenant, wish: Wish) -> list[dict[str, Any]]:
+    """Both parts, each with how many of it match what is searched for."""
+    of = {show: Wish(show=show, q=wish.q, currency=wish.currency) for show in (queue.OUTCOMES, queue.CASES)}
+    outcomes, cases = of[queue.OUTCOMES], of[queue.CASES]
+    return [
+        {"url": outcomes.url(), "label": _("Outcomes not proved"), "current": wish.show == queue.OUTCOMES,
+         "count": counts.shown(queue.outcomes(person, tenant, outcomes))},
+        {"url": cases.url(), "label": _("Cases for people"), "current": wish.show == queue.CASES,
+         "count": counts.shown(queue.cases(person, tenant, cases))},
+    ]
+
+
+def _chips(wish: Wish) -> list[dict[str, Any]]:
+    """The states of this part, one of which may be chosen."""
+    if wish.show == queue.CASES:
+        return [
+            {"url": wish.url(state="" if state == "open" else state), "label": look.word, "shape": look.shape,
+             "current": state == (wish.state or "open")} for state, look in words.CASE_STATE.items()
+        ]
+    looks = {state: words.look(words.OPERATION, state) for state in queue.OPERATION_STATES}
+    return [{"url": wish.url(state=""), "label": _("All"), "current": not wish.state}] + [
+        {"url": wish.url(state=state), "label": look.word, "shape": look.shape, "current": state == wish.state}
+        for state, look in looks.items()
+    ]
+
+
+def _choices(wish: Wish, stakes: list[Stake]) -> list[dict[str, Any]]:
+    """The other filters, as the form offers them."""
+    severities = [(value, words.look(words.SEVERITY, value).word) for value in queue.SEVERITIES]
+    owners = [("mine", _("mine")), ("nobody", _("nobody"))]
+    currencies = sorted({*(s.currency for s in stakes if s.currency), *([wish.currency] if wish.currency else [])})
+    return [
+        {"name": "case", "label": _("Class"), "chosen": wish.case, "options": list(words.CASE.items())},
+        {"name": "severity", "label": _("Severity"), "chosen": wish.severity, "options": severities},
+        {"name": "owner", "label": _("Owner"), "chosen": wish.owner, "options": owners},
+        {"name": "currency", "label": _("Currency"), "chosen": wish.currency,
+         "options": [(code, code) for code in currencies]},
+    ]
 
 
 def _finding(finding: str) -> str:
     return str(story.FINDINGS.get(finding, finding))
-
-
-def _sums(operations: QuerySet[Operation]) -> list[dict[str, Any]]:
-    """What is at stake, by state and currency; sums never mix currencies."""
-    found = operations.order_by("state", "currency").values("state", "currency").annotate(minor=Sum("amount_minor"))
-    return [
-        {"label": words.look(words.OPERATION, s["state"]).word, "minor": int(s["minor"]), "currency": s["currency"]}
-        for s in found
-    ]
 
 
 @page("GET")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from runtime_app import access
 from runtime_app.console import counts, tenancy
 from runtime_app.console.views.door import page
-from runtime_app.models import Task, Tenant, User
+from runtime_app.models import Tenant, User
 from runtime_app.states import WAITING_FOR_PEOPLE, Status
 
 
@@ -51,11 +51,18 @@ def _cards(person: User, tenant: Tenant) -> list[dict[str, Any]]:
             "go": _("Give what is missing"),
         })
     if access.may(person, tenant.id, "see_reconciliation"):
-        marked = Task.objects.filter(id__in=tasks.filter(attention__isnull=False).values("id"))
+        cases = counts.waiting(counts.cases(person, tenant))
+        nearest_case = cases.order_by("deadline_at", "id").first()
+        cards.append({
+            "url": f"{reverse('reconciliation')}?show=cases", "label": _("Cases for people"),
+            "figure": counts.shown(cases) or "0", "when": nearest_case and nearest_case.deadline_at,
+            "text": _("The nearest deadline is") if nearest_case else _("No case is open."),
+            "go": _("Open the cases"),
+        })
         cards.append({
             "url": reverse("reconciliation"), "label": _("Outcome not proved"),
             "figure": counts.shown(counts.unresolved(person, tenant)) or "0",
-            "text": _("%(n)s need a person's attention.") % {"n": counts.shown(marked) or 0},
+            "text": _("The provider is asked by itself, and people are told what it says."),
             "go": _("Open reconciliation"),
         })
     cards.append({
@@ -76,6 +83,6 @@ def switch_tenant(request: HttpRequest) -> HttpResponse:
 def _back(request: HttpRequest) -> str:
     """The list one came from; a page about one row belongs to its own tenant, so the switch leads to the start."""
     wished = request.POST.get("next", "")
-    lists = {reverse("tasks"), reverse("approvals"), reverse("reconciliation"), reverse("task_new")}
+    lists = {reverse(name) for name in ("tasks", "approvals", "reconciliation", "days", "task_new")}
     safe = url_has_allowed_host_and_scheme(wished, allowed_hosts={request.get_host()})
     return wished if safe and wished in lists else reverse("start")
