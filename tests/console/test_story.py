@@ -17,7 +17,8 @@ from runtime_app.console import moments, outlook, story, tags, timeline, words
 from runtime_app.errors import Conflict
 from runtime_app.events import TYPES
 from runtime_app.models import Task, User
-from runtime_app.reconciliation.table import Finding, Verdict
+from runtime_app.reconciliation.classes import CLASSES
+from runtime_app.reconciliation.table import Finding
 from runtime_app.states import OperationState, Parked, Status
 from tests.console.conftest import Visitor
 from tests.world import World
@@ -29,7 +30,9 @@ def test_every_event_finding_case_and_state_has_its_words() -> None:
     """M39: nothing that can be recorded is told as a code."""
     assert set(TYPES) == set(story.STORY)
     assert {f.value for f in Finding} <= set(story.FINDINGS)
-    assert {v.value.partition("case:")[2] for v in Verdict if v.value.startswith("case:")} <= set(story.CASES)
+    assert {f.value for f in Finding} <= set(words.RESULT)
+    assert set(CLASSES) == set(story.CASES) == set(words.CASE)
+    assert {known.severity for known in CLASSES.values()} <= set(words.SEVERITY)
     assert set(Status) == set(words.STATUS) and set(OperationState) == set(words.OPERATION)
     assert set(Parked) == set(words.PARKED)
     shapes = {"waiting", "moving", "doubt", "done", "crossed", "note"}
