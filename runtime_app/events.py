@@ -44,6 +44,7 @@ TYPES: dict[str, str] = {
     "cancel.too_late": "Cancelling was wished for, but it was done already.",
     "operation.returned": "The money came back after the provider had done it.",
     "notice.received": "The provider told us that something changed; it is asked what.",
+    "statement.line_seen": "A statement shows a booking of it; the provider is asked what happened.",
     "case.opened": "A person must look at this.",
     "case.answered": "What a person asked for in a case has been done.",
     "case.decided": "A person has decided in a case.",

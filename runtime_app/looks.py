@@ -7,7 +7,7 @@ on the payment until a person has acknowledged it. Nothing is ever matched by am
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
@@ -27,6 +27,8 @@ from runtime_app.chronicle import Say
 from runtime_app.ledger.balances import EndHold, keep_provider_external
 from runtime_app.ledger.calls import store_evidence
 from runtime_app.ledger.cases import OpenCase
+from runtime_app.ledger.pace import AtPace, Grant, take, tell
+from runtime_app.reconciliation.pace import GOOD, LOOK, heard_on
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.states import UNRESOLVED, Status
 from runtime_app.transitions import NOW, Guard, Transition, apply_one
@@ -77,9 +79,25 @@ def work(ports: Ports, *, actor: str, limit: int = 1) -> int:
         account = held.get(look.tenant_id, {}).get(look.account)
         if account is None or account.provider not in ports.providers:
             continue
-        shown = _read(ports.provider(account), account, look.payment_ref, ports)
+        pace = AtPace(look.account, ports.timing, Grant(), cost=LOOK)
+        if seconds := take(look.tenant_id, pace):
+            _not_now(look, seconds)
+            continue
+        provider = ports.provider(account)
+        shown = _read(provider, account, look.payment_ref, ports)
+        heard, sweeps = heard_on(shown.seen) if shown.trouble else GOOD, provider.capabilities(account).sweeps
+        tell(look.tenant_id, replace(pace, cost=0.0, heard=heard, sweeps=sweeps))
         _record(look, shown, ports, actor)
     return len(taken)
+
+
+def _not_now(look: Look, seconds: float) -> None:
+    """The account's pace does not allow it; this was no try."""
+    rows.run(
+        "UPDATE runtime_app_paymentlook SET due_at = runtime_now() + make_interval(secs => %s),"
+        " tries = greatest(0, tries - 1) WHERE id = %s",
+        [seconds, look.id],
+    )
 
 
 def is_anything_due() -> bool:
@@ -131,18 +149,18 @@ def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
         undecided = bool(unnamed) and ours.in_doubt  # one of ours may have lost its name on the way
         if shown.trouble or undecided:
             changed = False
-            _later(look, shown.trouble or "an operation of this payment is in doubt", ports)
-            if shown.trouble and look.tries == _TRIES_MOST:
-                _open_disagreement(look, shown)
+            if look.tries >= _TRIES_MOST and not ours.states and not _order_of(look):
+                _end(look)  # told of by a notice only: neither we nor the provider know of such a payment
+            else:
+                _later(look, shown.trouble or "an operation of this payment is in doubt", ports)
+                if shown.trouble and look.tries == _TRIES_MOST:
+                    _open_disagreement(look, shown)
         else:
             changed = _keep_external(look, unnamed)
             for refund in unnamed:
                 _open_external(look, refund, shown.seen)
             _hint_at_late_truths(shown, ours)
-            rows.run(
-                "UPDATE runtime_app_paymentlook SET due_at = NULL, tries = 0, looked_at = runtime_now() WHERE id = %s",
-                [look.id],
-            )
+            _end(look)
     if changed:
         _ask_anew(look, actor)
 
@@ -163,6 +181,13 @@ def _later(look: Look, why: str, ports: Ports) -> None:
     )
 
 
+def _end(look: Look) -> None:
+    rows.run(
+        "UPDATE runtime_app_paymentlook SET due_at = NULL, tries = 0, looked_at = runtime_now() WHERE id = %s",
+        [look.id],
+    )
+
+
 def _keep_external(look: Look, unnamed: Sequence[ProviderRefund]) -> bool:
     balance = rows.run(
         "SELECT id FROM runtime_app_balance WHERE tenant_id = %s AND account = %s AND payment_ref = %s"
@@ -175,9 +200,9 @@ def _keep_external(look: Look, unnamed: Sequence[ProviderRefund]) -> bool:
 def _open_external(look: Look, refund: ProviderRefund, seen: Observation) -> None:
     """One case a refund, ever: an acknowledged one is not asked about again."""
     matter = f"{look.account}:{refund.ref}"
-    known = rows.run(
-        "SELECT 1 FROM runtime_app_case WHERE tenant_id = %s AND dedup_key = %s",
-        [look.tenant_id, f"EXTERNAL_REFUND:{matter}"[:300]],
+    known = rows.run(  # a statement may have shown the same refund first
+        "SELECT 1 FROM runtime_app_case WHERE tenant_id = %s AND dedup_key = ANY(%s)",
+        [look.tenant_id, [f"{name}:{matter}"[:300] for name in ("EXTERNAL_REFUND", "MISSING_HERE")]],
     )
     if known:
         return
