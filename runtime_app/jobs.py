@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from runtime_app import looks, notices, outbox, watch
+from runtime_app import looks, notices, outbox, statements, sweep, watch
 from runtime_app.adapters import orders, payments
 from runtime_app.adapters.payments.types import Deadline
 from runtime_app.bell import ring
@@ -68,10 +68,12 @@ def relay() -> int:
 
 def look_around(lane: str) -> None:
     """Work through what is not a task's own step, one after another, until the time is up: notices, then looks at
-    payments and at operations whose outcome was proved before, which notices ask for."""
+    payments and at operations whose outcome was proved before, which notices and statements ask for, then statements.
+    """
     until = time.monotonic() + settings.TIMING.drain_budget
     actor = f"worker:{drain(lane).worker}"
-    for work in (notices.work, looks.work, watch.watch):
+    sweep.begin(ports(), actor=actor, stop=drain(lane).stop)
+    for work in (notices.work, looks.work, watch.watch, statements.work):
         while work(ports(), actor=actor, limit=1) and time.monotonic() < until:
             pass
 

@@ -45,6 +45,21 @@ class Timing:
     late_watch_every: float = DAY
     refused_watch: float = 3 * DAY  # what was refused without a refund that says so is looked at for this long
 
+    statement_at: float = 6 * HOUR  # so long after the provider's midnight the statement of the day before is read
+    statement_retry: float = 15 * MINUTE  # one that is not whole, or waits for something: again after this, doubling
+    statement_every: float = 6 * HOUR  # up to this
+    statement_sla: float = 3 * DAY  # so long after its day a line, or a whole statement, may still come
+
+    look_rate: float = 20.0  # requests a second with which one account's provider is asked what happened
+    look_burst: float = 20.0  # requests at once
+    look_abreast: int = 4  # looks at one account under way in one worker, so that a slow one leaves threads to others
+    look_troubles: int = 5  # answers in a row that tell nothing and close the account for looks
+    closed_first: float = 5.0  # for so long, then doubling
+    closed_most: float = 5 * MINUTE
+    sweep_from: int = 50  # more outcomes in doubt and due than this are found by reading the account's list
+    sweep_every: float = 5 * MINUTE
+    sweep_margin: float = 5 * MINUTE  # how far the provider's clock may be behind ours
+
     def with_values(self, values: dict[str, object]) -> Timing:
         """A copy with some values replaced; an unknown name or a value of another kind raises ValueError."""
         known = {f.name: getattr(self, f.name) for f in fields(self)}

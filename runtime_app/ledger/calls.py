@@ -42,11 +42,14 @@ class BeginCall:
 
 @dataclass(frozen=True, slots=True)
 class EndCall:
-    """The answer to a call and its evidence. It survives a lost guard: what was seen stays seen."""
+    """The answer to a call and its evidence. It survives a lost guard: what was seen stays seen.
 
-    call_id: UUID
+    Without a call (`call_id` None) it is evidence that came by itself, as a line of a statement does.
+    """
+
+    call_id: UUID | None
     operation_id: UUID
-    kind: str  # provider_response | provider_query
+    kind: str  # provider_response | provider_query | statement_line
     outcome: str  # succeeded | pending | declined | not_sent | unknown
     finding: str
     seen: Observation
