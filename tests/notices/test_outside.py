@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from runtime_app import tasks
+from runtime_app import looks, tasks
 from runtime_app.errors import RuntimeAppError
 from runtime_app.ids import operation_id
-from runtime_app.models import Balance, Case, Task
+from runtime_app.models import Balance, Case, PaymentLook, Task
 from runtime_app.tasks import Request
 from tests.notices.teller import Teller, event, handled, heed, status, until
 from tests.world import World
@@ -84,6 +84,16 @@ def test_a_refund_of_nobody_at_the_provider_changes_nothing(world: World, stripe
     assert handled(world, notice)[0].startswith("received: it is of no operation of ours")
     assert not Case.objects.exists() and status(task) == "waiting_approval"
     assert Balance.objects.get(payment_ref=f"pi_{order}").external_minor == 0
+
+
+def test_a_payment_that_neither_we_nor_the_provider_know_is_left_alone_in_the_end(
+    world: World, stripe: Teller
+) -> None:
+    """F41: asked for a few times, and then no more; nobody is called for it."""
+    notice = stripe.tell(event("re_of_nobody", payment="pi_of_nobody"))
+    assert handled(world, notice)[0].startswith("received: it is of no operation of ours")
+    until(world, lambda: not looks.is_anything_due() and PaymentLook.objects.get().due_at is None)
+    assert not Case.objects.exists() and PaymentLook.objects.get().looked_at is not None
 
 
 def test_a_notice_that_comes_before_our_commit_finds_its_operation_a_little_later(
