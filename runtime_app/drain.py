@@ -197,7 +197,7 @@ class Drain:
             follow, going_on = [], []
             begun = time.monotonic()
             for each, result in zip(ready, self._apply(ready), strict=True):
-                refused = each.transition.if_refused.get(result.refusal.code) if isinstance(result, Refused) else None
+                refused = _instead(each.transition, result)
                 if refused is not None:
                     self._give_back(each.hand)
                     follow.append(replace(each, transition=refused))
@@ -351,6 +351,14 @@ class Drain:
 
 _UNWRITTEN = "what was decided cannot be recorded"
 _KEPT = frozenset(Claimed.__dataclass_fields__) - {"id", "tenant_id"}
+
+
+def _instead(transition: Transition, result: Result | None) -> Transition | None:
+    """What is to be done instead of what a part has refused."""
+    if not isinstance(result, Refused):
+        return None
+    found = transition.if_refused.get(result.refusal.code)
+    return found(result.refusal) if callable(found) else found
 
 
 def _dead_letter() -> Transition:

@@ -53,12 +53,20 @@ class Claimed:
 
 
 _COLUMNS = tuple(name for name in Claimed.__dataclass_fields__ if name != "now")
-_CLAIM = f"""
-WITH due AS MATERIALIZED (
+_DUE = """
     SELECT id AS due_id FROM runtime_app_task
     WHERE lane = %s AND due_at <= (SELECT runtime_now()) AND parked_reason IS NULL
       AND (workflow || '/' || workflow_version) = ANY(%s)
     ORDER BY due_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED
+"""
+_THESE = """
+    SELECT id AS due_id FROM runtime_app_task
+    WHERE id = ANY(%s) AND status = %s AND parked_reason IS NULL
+      AND (lease_owner IS NULL OR due_at <= (SELECT runtime_now()))
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+"""
+_CLAIM = f"""
+WITH due AS MATERIALIZED ({{which}}
 ), clock AS MATERIALIZED (SELECT runtime_now() AS now FROM (SELECT count(*) FROM due) AS had
 ), claimed AS (
     UPDATE runtime_app_task SET fence = fence + 1, starts = starts + 1, lease_owner = %s,
@@ -80,11 +88,29 @@ def claim(*, lane: str, served: Sequence[str], worker: str, limit: int, seconds:
     """Claim up to `limit` due tasks of the served workflow versions ("refund/1") for `seconds`."""
     point("leases.claim.begin")
     with transaction.atomic(durable=True):
-        found = rows.run(
-            _CLAIM, [lane, list(served), limit, worker, seconds, worker, [new_id() for _ in range(limit)]]
-        )
+        found = _claimed(_DUE, [lane, list(served), limit], worker, seconds, limit)
         point("leases.claim.commit")
     point("leases.claim.committed")
+    return _typed(found)
+
+
+def claim_these(ids: Sequence[UUID], status: Status, *, worker: str, seconds: float) -> list[Claimed]:
+    """Claim those of these tasks that have this status and that nobody has in hand, whether they are due or not."""
+    point("leases.claim_these.begin")
+    with transaction.atomic(durable=True):
+        found = _claimed(_THESE, [list(ids), status], worker, seconds, len(ids))
+        point("leases.claim_these.commit")
+    point("leases.claim_these.committed")
+    return _typed(found)
+
+
+def _claimed(which: str, params: list[object], worker: str, seconds: float, most: int) -> list[rows.Row]:
+    return rows.run(
+        _CLAIM.format(which=which), [*params, worker, seconds, worker, [new_id() for _ in range(most)]]
+    )
+
+
+def _typed(found: Sequence[rows.Row]) -> list[Claimed]:
     claimed = [Claimed(*row) for row in found]
     for task in claimed:
         task.status = Status(task.status)

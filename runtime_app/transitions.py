@@ -90,8 +90,9 @@ class Transition:
     no revision); `facts_changed` says that they are business facts, which move the revision as a
     status does. `then` is an outside effect: it runs after this is committed, with nothing open, and its transition
     is committed next. `lock` names the operation whose sender's lock is to be had before the commit and kept until the
-    outcome is recorded. `if_refused` is what to do instead when a part refuses, by the refusal's code. `starts` is the
-    count of starts without progress from now on; what has an effect behind it keeps the count until its outcome is in.
+    outcome is recorded. `if_refused` is what to do instead when a part refuses, by the refusal's code; a function is
+    given the refusal, for what it says. `starts` is the count of starts without progress from now on; what has an
+    effect behind it keeps the count until its outcome is in.
     """
 
     to: Status | None = None
@@ -105,7 +106,7 @@ class Transition:
     parts: tuple[Part, ...] = ()
     then: Callable[..., Transition] | None = None
     lock: UUID | None = None
-    if_refused: Mapping[str, Transition] = field(default_factory=dict)
+    if_refused: Mapping[str, Transition | Callable[[Refusal], Transition]] = field(default_factory=dict)
     starts: int | None = 0  # None keeps the count
 
 

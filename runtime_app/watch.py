@@ -6,7 +6,7 @@ statement hints at it. The task keeps its end; the operation and the balance fol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -18,13 +18,15 @@ from runtime_app.ledger.balances import ConsumeLate, ReturnRefund
 from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.operations import FollowMoney
+from runtime_app.ledger.pace import AtPace, Grant
 from runtime_app.money import Money
 from runtime_app.outbox import Tell, tell_order_system
 from runtime_app.reconciliation.classes import CLASSES
+from runtime_app.reconciliation.pace import LOOK, hear
 from runtime_app.reconciliation.reading import Asked, Reading, read
 from runtime_app.reconciliation.table import Situation, Verdict, decide
 from runtime_app.states import OperationState, Status
-from runtime_app.transitions import Applied, Guard, Part, Transition, apply_one
+from runtime_app.transitions import Applied, Guard, Part, Refused, Transition, apply_one
 from runtime_app.workflows.types import Ports
 
 _ENDED = "('succeeded', 'failed', 'not_executed')"
@@ -93,8 +95,12 @@ def hint(operation_id: UUID) -> bool:
 
 
 def _look(watched: Watched, account: ProviderAccount, ports: Ports, actor: str) -> None:
-    call = BeginCall(id=new_id(), operation_id=watched.id, kind="query")
-    if not isinstance(apply_one(watched.guard, Transition(parts=(call,), starts=None), actor=actor), Applied):
+    call, grant = BeginCall(id=new_id(), operation_id=watched.id, kind="query"), Grant()
+    pace = AtPace(watched.account, ports.timing, grant, cost=LOOK)
+    begun = apply_one(watched.guard, Transition(parts=(pace, call), starts=None), actor=actor)
+    if isinstance(begun, Refused):
+        _later(watched.id, begun.refusal.facts["seconds"])
+    if not isinstance(begun, Applied):
         return
     provider = ports.provider(account)
     deadline = Deadline.after(ports.timing.connect_timeout + ports.timing.read_timeout)
@@ -110,7 +116,17 @@ def _look(watched: Watched, account: ProviderAccount, ports: Ports, actor: str) 
         call.id, watched.id, "provider_query", outcome.get(seen.finding.value, "unknown"), seen.finding.value,
         answer.seen,
     )
-    apply_one(watched.guard, _transition(watched, row.verdict, seen, end), actor=actor)
+    pace = replace(pace, cost=0.0, heard=hear(answer), sweeps=provider.capabilities(account).sweeps)
+    found = _transition(watched, row.verdict, seen, end)
+    apply_one(watched.guard, replace(found, parts=(pace, *found.parts)), actor=actor)
+
+
+def _later(operation_id: UUID, seconds: float) -> None:
+    rows.run(
+        "UPDATE runtime_app_operation SET next_check_at = runtime_now() + make_interval(secs => %s)"
+        f" WHERE id = %s AND state IN {_ENDED}",
+        [seconds, operation_id],
+    )
 
 
 def _transition(watched: Watched, verdict: Verdict, seen: Reading, end: EndCall) -> Transition:

@@ -68,6 +68,7 @@ def read_answer(exchange: Exchange, request_line: str, api_version: str) -> Answ
             body_sha256=hashlib.sha256(exchange.content).hexdigest() if exchange.status is not None else None,
             body=redacted(body), api_version=api_version, adapter_version=ADAPTER_VERSION,
             replayed=exchange.headers.get("Idempotent-Replayed", "").lower() == "true", cause=cause,
+            retry_after=_seconds(exchange.headers.get("Retry-After")),
         ), exchange, body, error,
     )
 

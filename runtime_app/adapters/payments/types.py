@@ -95,6 +95,7 @@ class Observation:
     consistency: str = "strong"
     replayed: bool = False
     cause: str | None = None
+    retry_after: float | None = None  # seconds that the provider asks to wait, where it says so
 
 
 # --- the answers to a create (a first send or a same-key resend) -----------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from runtime_app.adapters.payments.types import Absent, FindResult, NoSuchRefund
+from runtime_app.adapters.payments.types import Absent, FindResult, NoSuchRefund, Observation, ProviderRefund
 from runtime_app.chronicle import Say
 from runtime_app.ids import new_id
 from runtime_app.ledger.calls import BeginCall, EndCall
@@ -16,6 +16,7 @@ from runtime_app.ledger.operations import LearnOperation
 from runtime_app.ledger.pace import Grant, over
 from runtime_app.money import Money
 from runtime_app.reconciliation.classes import CLASSES, graver
+from runtime_app.reconciliation.pace import Why
 from runtime_app.reconciliation.reading import MISMATCH_CLASS, Asked, Reading, listed, read
 from runtime_app.reconciliation.pace import Why
 from runtime_app.reconciliation.schedule import next_look
@@ -77,6 +78,16 @@ def ask(call: BeginCall) -> Effect:
         return _answered(facts, follow(facts, ports, seen, end), seen)
 
     return effect
+
+
+def found_in_list(
+    facts: RefundFacts, ports: Ports, call: BeginCall, refunds: tuple[ProviderRefund, ...], seen: Observation
+) -> Transition:
+    """A look at an operation all of whose refunds were found in a list of many."""
+    reading = read_found(refunds, asked(_operation(facts)))
+    end = EndCall(call.id, call.operation_id, "provider_query", *_outcome(reading.finding), seen)
+    transition = follow(facts, ports, reading, end)
+    return replace(transition, parts=(call, *transition.parts))
 
 
 def _attach(facts: RefundFacts, ports: Ports, call: BeginCall, case: CaseFacts, ref: str) -> Transition:

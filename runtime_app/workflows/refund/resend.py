@@ -21,6 +21,7 @@ from runtime_app.chronicle import Say
 from runtime_app.ids import new_id
 from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.operations import LearnOperation, UnlessCancelWished
+from runtime_app.ledger.pace import overheard
 from runtime_app.money import Money
 from runtime_app.reconciliation.reading import Reading
 from runtime_app.reconciliation.schedule import next_look
@@ -69,7 +70,10 @@ def _sending(call: BeginCall, known: LearnOperation, follow: Follow) -> Callable
         end = EndCall(call.id, operation.id, "provider_response", "unknown", seen.finding.value, result.seen)
         transition = follow(facts, ports, seen, end)
         answered = Say("operation.resend_answered", {"finding": seen.finding.value})
-        return replace(transition, events=(answered, *transition.events))
+        parts = transition.parts
+        if isinstance(result, Throttled):
+            parts = (overheard(operation.account, ports.timing, result.retry_after), *parts)
+        return replace(transition, events=(answered, *transition.events), parts=parts)
 
     return effect
 

@@ -28,6 +28,7 @@ from runtime_app.ledger.balances import EndHold
 from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.operations import LearnOperation, SubmitOperation
+from runtime_app.ledger.pace import AtPace, overheard
 from runtime_app.money import Money
 from runtime_app.outbox import Tell, tell_order_system
 from runtime_app.reconciliation.classes import CLASSES
@@ -177,11 +178,20 @@ def _not_sent(sent: Sent, result: Throttled | NotSent) -> Transition:
         parts=(
             sent.end("not_sent", why[:40]),
             LearnOperation(sent.operation.id, OperationState.PREPARED, None, note=why[:300]),
+            *_overheard(sent),
         ),
         columns={"last_error": why[:300]},
         due=After(max(asked, backoff(sent.ports.timing, starts))),
         starts=None if turned_away else min(starts, sent.ports.timing.retry_budget - 1),
     )
+
+
+def _overheard(sent: Sent) -> tuple[AtPace, ...]:
+    """A provider that asks to wait is not asked about other outcomes meanwhile either."""
+    result = sent.result
+    if not isinstance(result, Throttled):
+        return ()
+    return (overheard(sent.account.id, sent.ports.timing, result.retry_after),)
 
 
 def _mismatch(sent: Sent, result: Mismatch) -> Transition:
