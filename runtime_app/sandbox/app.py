@@ -31,6 +31,10 @@ class Sandbox(Parts):
         self._telling = Telling(self, self.notices)
         loop.call_soon(self.notices.pump)
 
+    def close(self) -> None:
+        self.notices.close()
+        self.store.close()
+
     def advance(self, seconds: float) -> None:
         self.clock.advanced += seconds
         self.store.run("UPDATE clock SET advanced = ?", self.clock.advanced)

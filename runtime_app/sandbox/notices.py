@@ -48,6 +48,7 @@ class Notices:
         self._loop = loop
         self._courier = Courier(loop)
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
         # What was on its way when the process ended is sent again: at least once, as Stripe does.
         store.run("UPDATE notices SET due_at = ? WHERE state = 'waiting' AND due_at IS NULL", clock.now())
 
@@ -91,6 +92,12 @@ class Notices:
         for row in rows:
             self._post(row, tried, urgent=True)
 
+    def close(self) -> None:
+        """Write nothing more; what is still on its way is sent again at the next start."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
     def row(self, number: int) -> sqlite3.Row | None:
         return self._store.one("SELECT * FROM notices WHERE id = ?", number)
 
@@ -110,6 +117,8 @@ class Notices:
         self._courier.send(Post(account.notice_url, row["body"], sent, done), urgent=urgent)
 
     def _answered(self, number: int, answered: Answered) -> None:
+        if self._closed:
+            return
         row = self.row(number)
         assert row is not None
         attempts = len(json.loads(row["answers"]))

@@ -90,4 +90,4 @@ async def serve(path: str, host: str, port: int, control_port: int) -> None:
         await stop.wait()
     main.close()
     beside.close()
-    sandbox.store.close()
+    sandbox.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -106,6 +107,20 @@ def test_what_was_on_its_way_when_the_sandbox_was_killed_is_sent_again(tmp_path:
         wait_until(lambda: [n["state"] for n in sandbox.notices()] == ["delivered"] * 2)
         assert inbox.received[1].body == inbox.received[0].body
         tenant.close()
+
+
+def test_the_sandbox_ends_quietly_while_a_notice_is_on_its_way(
+    tmp_path: Any, inbox: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with running_sandbox(tmp_path) as sandbox:
+        tenant = Tenant(sandbox, inbox)
+        inbox.gate.clear()
+        tenant.wire.refund(tenant.payment())
+        inbox.wait(1)
+        sandbox.kill(signal.SIGTERM)
+        inbox.gate.set()
+        tenant.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_notice_can_be_sent_by_hand_in_any_order_and_number(wire: Wire, tenant: Tenant) -> None:

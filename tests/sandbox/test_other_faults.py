@@ -54,7 +54,7 @@ def test_f34_is_told_by_a_notice(wire: Wire, tenant: Tenant) -> None:
 def test_f35_two_creates_of_one_payment_at_once(wire: Wire, meanwhile: str) -> None:
     """F35, C03: the other one is told to come again, or both are carried out."""
     payment = wire.payment()
-    wire.sandbox.fault("F35", match={"payment_ref": payment}, seconds=1, meanwhile=meanwhile)
+    wire.sandbox.fault("F35", match={"payment_ref": payment}, seconds=3, meanwhile=meanwhile)
     with ThreadPoolExecutor(1) as pool:
         name = f"first-{payment}"
         first = pool.submit(Wire(wire.sandbox).refund, payment, 100, operation=name, key=name)
