@@ -12,7 +12,7 @@ from django.db import close_old_connections, connection
 
 from approvals import decisions
 from approvals.models import Approval
-from runtime_app import jobs, members, points, rows, tasks
+from runtime_app import accounts, jobs, members, points, rows, tasks
 from runtime_app.errors import RuntimeAppError
 from runtime_app.models import RuntimeClock, Task, Tenant, User
 from runtime_app.states import FINAL, Status
@@ -38,6 +38,10 @@ def found(*, threshold: int = 0) -> str:
     amber = members.found_tenant("amber", "Amber Traders", approval_threshold_minor=threshold)
     for name, role in (("rita", "requester"), ("ada", "approver"), ("olga", "operator")):
         members.add_person(amber, name, None, [role])
+    accounts.keep(
+        amber, "stripe", provider="stripe", api_key="sk_test_room", base_url=settings.SANDBOX_URL,
+        notice_secrets=["whsec_amber"], is_default=True,
+    )
     return members.issue_key(amber, "shop")[1]
 
 
