@@ -35,7 +35,8 @@ from runtime_app.transitions import NOW, Guard, Transition, apply_one
 from runtime_app.workflows.types import Ports
 
 _NO_MONEY = {RefundStatus.FAILED, RefundStatus.CANCELED}
-_TRIES_MOST = 8  # looks that do not add up before a person is told that they do not
+_TRIES_MOST = 8  # looks that do not add up before a person is told so, and the looking stops
+_UNANSWERED_MOST = 300  # the same for looks that nobody answers, at most five minutes apart: about a day
 _PAGES_MOST = 200
 
 
@@ -55,6 +56,7 @@ class Shown:
     refunds: tuple[ProviderRefund, ...]
     seen: Observation
     trouble: str = ""
+    answered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,9 @@ def work(ports: Ports, *, actor: str, limit: int = 1) -> int:
     for look in taken:
         account = held.get(look.tenant_id, {}).get(look.account)
         if account is None or account.provider not in ports.providers:
+            continue
+        if not ports.provider(account).capabilities(account).reads_payments:
+            _end(look)  # what it tells of payments comes with its statements
             continue
         pace = AtPace(look.account, ports.timing, Grant(), cost=LOOK)
         if seconds := take(look.tenant_id, pace):
@@ -123,14 +128,14 @@ def _read(provider: PaymentProvider, account: ProviderAccount, payment_ref: str,
     for _ in range(_PAGES_MOST):
         page = provider.list_refunds(account, payment_ref=payment_ref, since=None, cursor=cursor, deadline=deadline)
         if isinstance(page, Inconclusive):
-            return Shown((), page.seen, page.cause)
+            return Shown((), page.seen, page.cause, answered=False)
         refunds += page.refunds
         cursor = page.next_cursor
         if cursor is None:
             break
     total = provider.retrieve_payment(account, payment_ref=payment_ref, deadline=deadline)
     if isinstance(total, Inconclusive):
-        return Shown((), total.seen, total.cause)
+        return Shown((), total.seen, total.cause, answered=total.seen.http_status == 404)
     if len({r.ref for r in refunds}) != len(refunds) or cursor is not None:
         return Shown((), page.seen, "pages that do not follow each other")
     alive = tuple(r for r in refunds if r.status not in _NO_MONEY)
@@ -149,12 +154,12 @@ def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
         undecided = bool(unnamed) and ours.in_doubt  # one of ours may have lost its name on the way
         if shown.trouble or undecided:
             changed = False
-            if look.tries >= _TRIES_MOST and not ours.states and not _order_of(look):
-                _end(look)  # told of by a notice only: neither we nor the provider know of such a payment
-            else:
+            if not shown.trouble or look.tries < (_TRIES_MOST if shown.answered else _UNANSWERED_MOST):
                 _later(look, shown.trouble or "an operation of this payment is in doubt", ports)
-                if shown.trouble and look.tries == _TRIES_MOST:
+            else:
+                if ours.states or _order_of(look):  # else told of by a notice only: nobody knows of such a payment
                     _open_disagreement(look, shown)
+                _end(look)
         else:
             changed = _keep_external(look, unnamed)
             for refund in unnamed:
