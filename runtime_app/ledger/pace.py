@@ -7,10 +7,9 @@ batch's at once and in one order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import ClassVar, Self
 from uuid import UUID
 from weakref import WeakSet
@@ -19,7 +18,7 @@ from django.db import transaction
 
 from runtime_app.ledger.pace_rows import Key, locked, take_all
 from runtime_app.points import point
-from runtime_app.reconciliation.pace import Heard, Pace, Why, beside
+from runtime_app.reconciliation.pace import Heard, Pace, Why
 from runtime_app.timing import Timing
 from runtime_app.transitions import Locked, Refusal
 
@@ -59,9 +58,7 @@ class AtPace:
                 asks.setdefault(key, []).append((row.id, part))
             else:
                 answers.setdefault(key, []).append(part)
-        refused = {id: refusal for key, parts in asks.items() for id, refusal in _beside_others(key, parts)}
-        asks = {key: left for key, parts in asks.items() if (left := [p for p in parts if p[0] not in refused])}
-        return refused | settle(asks, {key: parts for key, parts in answers.items() if any(map(_matters, parts))})
+        return settle(asks, {key: parts for key, parts in answers.items() if any(map(_matters, parts))})
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
@@ -82,15 +79,18 @@ def _matters(part: AtPace) -> bool:
 
 def settle(asks: Mapping[Key, Sequence[Ask]], answers: Mapping[Key, Sequence[AtPace]]) -> dict[UUID, Refusal]:
     """Learn from the answers, then grant what may be asked. Needs a transaction of the caller's."""
-    left = dict(asks)
-    if left and not answers:  # accounts of both kinds are locked together or not at all
-        costs = {key: float(sum(part.cost for _, part in parts)) for key, parts in left.items()}
+    left, room = dict(asks), {key: _room(key, parts) for key, parts in asks.items()}
+    if left and not answers and all(len(parts) <= room[key] for key, parts in left.items()):
+        # Whoever is not served here is locked already; a batch that needs more locks takes all of them in one order.
+        costs = {key: sum(part.cost for _, part in parts) for key, parts in left.items()}
         for key in take_all(costs, next(iter(left.values()))[0][1].timing):
             begin(key, [part.grant for _, part in left.pop(key)])
-    return _judge(left, answers) if left or answers else {}
+    return _judge(left, room, answers) if left or answers else {}
 
 
-def _judge(asks: Mapping[Key, Sequence[Ask]], answers: Mapping[Key, Sequence[AtPace]]) -> dict[UUID, Refusal]:
+def _judge(
+    asks: Mapping[Key, Sequence[Ask]], room: Mapping[Key, int], answers: Mapping[Key, Sequence[AtPace]]
+) -> dict[UUID, Refusal]:
     some = next(iter(answers.values()))[0] if answers else next(iter(asks.values()))[0][1]
     held = locked([*asks, *answers], some.timing)
     for key, told in answers.items():
@@ -98,7 +98,7 @@ def _judge(asks: Mapping[Key, Sequence[Ask]], answers: Mapping[Key, Sequence[AtP
     refused: dict[UUID, Refusal] = {}
     for key, parts in asks.items():
         pace = held.paces[key]
-        answer = pace.ask([part.cost for _, part in parts], held.now, some.timing)
+        answer = pace.ask([part.cost for _, part in parts[:room[key]]], held.now, some.timing)
         many, why = (0, answer) if isinstance(answer, Why) else (answer, Why.SPENT)
         begin(key, _granted(pace, parts[:many]))
         for id, part in parts[many:]:
@@ -157,11 +157,9 @@ def over(tenant_id: UUID, account: str, grant: Grant) -> None:
             grants.discard(grant)
 
 
-def _beside_others(key: Key, parts: Sequence[Ask]) -> Iterator[tuple[UUID, Refusal]]:
-    """Refusals of those that would take too many of this worker's threads for one account."""
+def _room(key: Key, parts: Sequence[Ask]) -> int:
+    """How many more looks at the account may be under way here: a slow one must leave threads to the others."""
     with _mutex:
         known = set(_under_way.get(key, ()))
     others = len(known - {part.grant for _, part in parts})  # of a batch that is tried again, none is another
-    timing = parts[0][1].timing
-    for id, part in islice(parts, max(0, max(1, timing.look_abreast) - others), None):
-        yield id, Refusal("paced", {"seconds": beside(part.cost, timing), "why": Why.ABREAST})
+    return max(0, max(1, parts[0][1].timing.look_abreast) - others)

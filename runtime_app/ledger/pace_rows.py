@@ -113,7 +113,7 @@ def waiting(tenant_id: UUID, account: str) -> int:
     """How many of the account's outcomes in doubt are due for a look."""
     found = rows.run(
         "SELECT count(*) FROM (SELECT 1 FROM runtime_app_operation WHERE tenant_id = %s AND account = %s"
-        " AND state IN ('pending', 'unknown') AND next_check_at <= (SELECT runtime_now()) LIMIT %s) AS some",
+        " AND state IN ('pending', 'unknown') AND next_check_at <= (SELECT runtime_now()) LIMIT %s) AS counted",
         [tenant_id, account, _COUNTED_MOST],
     )
     return int(found[0][0])

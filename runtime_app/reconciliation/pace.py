@@ -28,7 +28,6 @@ class Why(StrEnum):
     CLOSED = "closed"
     SWEEPING = "sweeping"
     SPENT = "spent"
-    ABREAST = "abreast"  # as many as may be under way at once already are
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +74,11 @@ class Pace:
 
     def ask(self, costs: Sequence[float], now: datetime, timing: Timing, *, sweeping: bool = False) -> int | Why:
         """How many of these may be made now, the first ones first, each of so many requests; or why none may."""
+        if self.closed_until is not None and self.closed_until > now:
+            return Why.CLOSED
+        if not costs:
+            return Why.SPENT
         if self.closed_until is not None:
-            if self.closed_until > now:
-                return Why.CLOSED
             # Whoever comes first tries it. If nothing is ever heard of that, the next one tries after its time.
             self.closed_until = now + timedelta(seconds=answer_within(timing))
             self.tokens -= costs[0]
@@ -140,11 +141,6 @@ class Pace:
 
 def rate(timing: Timing) -> float:
     return max(timing.look_rate, _SLOWEST)
-
-
-def beside(cost: float, timing: Timing) -> float:
-    """Seconds until a look is tried again while as many as may be are under way in one worker."""
-    return max(max(cost, 1.0) / rate(timing), 0.1) * random.uniform(0.5, 1.5)
 
 
 def closed_for(timing: Timing, troubles: int) -> float:

@@ -35,6 +35,5 @@ def test_the_evidence_of_a_find_is_its_own_part_of_the_page(world: World) -> Non
     wish_sweep(world)
     sweep.work(world.ports(), actor=ACTOR)
     for evidence in Evidence.objects.filter(kind="provider_query").select_related("operation"):
-        assert evidence.operation is not None and len(evidence.body_sha256) == 64
-        listed = evidence.body["data"]
-        assert [one["operation_id"] for one in listed] == [str(evidence.operation_id)]
+        assert evidence.body is not None and len(evidence.body_sha256) == 64
+        assert [one["operation_id"] for one in evidence.body["data"]] == [str(evidence.operation_id)]
