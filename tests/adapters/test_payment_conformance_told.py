@@ -164,6 +164,28 @@ def test_a_statement_tells_money_that_came_back(provider: Provider) -> None:
     assert len(lines) == 2
 
 
+@needs(lambda can: can.statement == "list")
+def test_a_statement_has_what_left_the_account_and_nothing_else(provider: Provider) -> None:
+    """What waits for somebody has not left, what failed at once never did; what is on its way has, and only once."""
+    def lines(refund: Refunding) -> list[LineKind]:
+        today = datetime.now(UTC).date()
+        told = provider.payments.read_statement(provider.account, day=today, deadline=soon())
+        assert isinstance(told, Statement)
+        return [line.kind for line in about([told], refund)]
+
+    failed, waiting, pending = refunding(provider), refunding(provider), refunding(provider)
+    provider.goes_wrong("F21", failed.payment_ref, failed=True)
+    failed.send()
+    provider.goes_wrong("F22", waiting.payment_ref)
+    waiting.send()
+    provider.goes_wrong("F21", pending.payment_ref)
+    sent = pending.send()
+    assert isinstance(sent, Pending)
+    assert [lines(refund) for refund in (failed, waiting, pending)] == [[], [], [LineKind.REFUND]]
+    provider.settle(sent.refund.ref, RefundStatus.SUCCEEDED)
+    assert lines(pending) == [LineKind.REFUND]
+
+
 @STATEMENTS
 def test_a_day_that_is_read_twice_says_the_same(provider: Provider) -> None:
     done = made(provider, refunding(provider))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -44,6 +45,16 @@ def judged(body: Any, status: int = 200, *, resend: bool = False, **headers: str
 
 def test_the_refund_we_asked_for_is_a_success() -> None:
     assert isinstance(judged(GOOD), Succeeded)
+
+
+def test_a_refund_of_a_charge_is_known_by_the_charge_that_was_asked_for() -> None:
+    """Stripe names the intent beside it, where there is one."""
+    request = replace(REQUEST, payment_ref="ch_1")
+    for intent in ("pi_1", None):
+        answer = read_answer(answered(GOOD | {"charge": "ch_1", "payment_intent": intent}), "POST /v1/refunds", "v")
+        assert isinstance(judge_create(answer, request, resend=False), Succeeded)
+    other = read_answer(answered(GOOD | {"charge": "ch_2"}), "POST /v1/refunds", "v")
+    assert isinstance(judge_create(other, request, resend=False), Mismatch)
 
 
 @pytest.mark.parametrize("change", [

@@ -125,6 +125,7 @@ def test_a_second_time_in_the_header_does_not_lend_an_old_signature_a_new_age() 
     assert isinstance(parse(body, old), NoticeRefused)
     assert isinstance(parse(body, f"{old},t={STAMP}"), NoticeRefused)
     assert isinstance(parse(body, f"t={STAMP},{old}"), NoticeRefused)
+    assert isinstance(parse(body, f"{signed(body)},t={STAMP}"), NoticeRefused)
 
 
 def test_one_of_several_signatures_is_enough() -> None:

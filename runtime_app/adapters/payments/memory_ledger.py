@@ -14,6 +14,7 @@ from runtime_app.adapters.payments.types import LineKind, ProviderRefund, Refund
 from runtime_app.money import Money
 
 NOT_MONEY = (RefundStatus.FAILED, RefundStatus.CANCELED)
+_LEAVES = (RefundStatus.SUCCEEDED, RefundStatus.PENDING)
 
 
 def _wall_clock() -> datetime:
@@ -76,9 +77,9 @@ class MemoryLedger:
         return refund
 
     def _book_change(self, refund: ProviderRefund) -> None:
-        """A success books once, and a failure after it books the money back once."""
+        """What leaves is booked once, when it sets out; what then fails is booked back once."""
         kinds = [line.kind for line in self.bookings if line.provider_ref == refund.ref]
-        if refund.status is RefundStatus.SUCCEEDED and not kinds:
+        if refund.status in _LEAVES and not kinds:
             self._line(refund, LineKind.REFUND, -refund.amount.minor)
         if refund.status in NOT_MONEY and kinds == [LineKind.REFUND]:
             self._line(refund, LineKind.REFUND_FAILED, refund.amount.minor)
