@@ -6,6 +6,7 @@ statement hints at it. The task keeps its end; the operation and the balance fol
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -139,14 +140,15 @@ def _transition(watched: Watched, verdict: Verdict, seen: Reading, end: EndCall)
         case Verdict.CASE_RETURNED:
             why = "the provider shows it as failed after it had succeeded"
             parts: tuple[Part, ...] = (
-                end, ReturnRefund(), FollowMoney(watched.id, OperationState.RETURNED, end.id),
+                end, ReturnRefund(), FollowMoney(watched.id, watched.state, OperationState.RETURNED, end.id),
                 _tell(watched, "returned", watched.provider_ref),
             )
             returned = Say("operation.returned", {"operation": str(watched.id), "code": _code(seen)})
             return _told(watched, "RETURNED", why, seen, parts, returned)
         case Verdict.CASE_DUPLICATE:
-            extra = _here(watched, seen) - watched.amount.minor
-            taken = (ConsumeLate(watched.account, watched.payment_ref, extra),) if extra > 0 else ()
+            if _is_told(watched, seen):
+                return Transition(parts=(end,), starts=None)
+            taken = (ConsumeLate(watched.account, watched.payment_ref, _here(watched, seen)),)
             return _told(watched, "DUPLICATE_EXECUTION", "the provider shows more than one", seen, (end, *taken))
     return Transition(parts=(end,), starts=None)
 
@@ -175,7 +177,7 @@ def _landed(watched: Watched, seen: Reading, end: EndCall) -> Transition:
     taken = (ConsumeLate(watched.account, watched.payment_ref, moved),) if moved else ()
     succeeded = Say("operation.succeeded", {"operation": str(watched.id), "provider_ref": ref, "late": True})
     why = "it was executed after its absence or refusal had been proved"
-    known = FollowMoney(watched.id, OperationState.SUCCEEDED, end.id, ref)
+    known = FollowMoney(watched.id, watched.state, OperationState.SUCCEEDED, end.id, ref)
     parts = (end, *taken, known, _tell(watched, "succeeded", ref))
     return _told(watched, "LATE_EXECUTION", why, seen, parts, succeeded)
 
@@ -193,6 +195,21 @@ def _told(watched: Watched, name: str, why: str, seen: Reading, parts: tuple[Par
     if not opened and not says:
         return Transition(parts=(parts[0],), starts=None)  # it is known already; only the evidence is new
     return Transition(events=(*says, *opened), columns={"attention": name}, parts=(*parts, case), starts=None)
+
+
+def _is_told(watched: Watched, seen: Reading) -> bool:
+    """Whether a case has told a person of these very refunds; one that was closed is not opened again for them."""
+    told = rows.run(
+        "SELECT details -> 'refunds' FROM runtime_app_case WHERE operation_id = %s AND class_name = %s",
+        [watched.id, "DUPLICATE_EXECUTION"],
+    )
+    shown = {refund.ref for refund in seen.alive}
+    return any(shown <= {refund["ref"] for refund in _loaded(refunds)} for (refunds,) in told)
+
+
+def _loaded(value: str | list[dict[str, str]]) -> list[dict[str, str]]:
+    loaded: list[dict[str, str]] = json.loads(value) if isinstance(value, str) else value
+    return loaded
 
 
 def is_open(operation_id: UUID, class_name: str) -> bool:

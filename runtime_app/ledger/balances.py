@@ -175,11 +175,13 @@ class EndHold:
 
 @dataclass(frozen=True, slots=True)
 class ConsumeLate:
-    """Money that moved although no hold stood for it any more; what exceeds the captured amount is recorded as such."""
+    """So much of the task's has moved in all, although no hold stood for it; what exceeds the captured amount is
+    recorded as such. What is counted already is not counted again, however often it is seen.
+    """
 
     account: str
     payment_ref: str
-    amount_minor: int
+    moved_minor: int
 
     rank: ClassVar[int] = 33
     survives: ClassVar[bool] = False
@@ -192,14 +194,18 @@ class ConsumeLate:
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
         for row, part in wanted:  # one by one: this is rare, and two of one payment must both count
             rows.run(
-                "WITH late AS (UPDATE runtime_app_balance SET refunded_minor = refunded_minor + %s,"
-                " excess_minor = greatest(0, reserved_minor + refunded_minor + %s + external_minor - captured_minor)"
-                " WHERE tenant_id = %s AND account = %s AND payment_ref = %s RETURNING id)"
+                "WITH fresh AS (SELECT b.id, %s - coalesce((SELECT sum(h.amount_minor) FROM runtime_app_hold h"
+                " WHERE h.balance_id = b.id AND h.task_id = %s AND h.state = 'consumed'), 0)::bigint AS minor"
+                " FROM runtime_app_balance b WHERE b.tenant_id = %s AND b.account = %s AND b.payment_ref = %s),"
+                " late AS (UPDATE runtime_app_balance AS b SET refunded_minor = b.refunded_minor + fresh.minor,"
+                " excess_minor = " + _EXCESS.format(refunded="b.refunded_minor + fresh.minor",
+                                                    external="b.external_minor")
+                + " FROM fresh WHERE b.id = fresh.id AND fresh.minor > 0 RETURNING b.id, fresh.minor)"
                 " INSERT INTO runtime_app_hold"
                 " (id, tenant_id, balance_id, task_id, amount_minor, state, taken_at, ended_at)"
-                " SELECT %s, %s, late.id, %s, %s, 'consumed', %s, %s FROM late",
-                [part.amount_minor, part.amount_minor, row.tenant_id, part.account, part.payment_ref,
-                 new_id(), row.tenant_id, row.id, part.amount_minor, row.now, row.now],
+                " SELECT %s, %s, late.id, %s, late.minor, 'consumed', %s, %s FROM late",
+                [part.moved_minor, row.id, row.tenant_id, part.account, part.payment_ref,
+                 new_id(), row.tenant_id, row.id, row.now, row.now],
             )
 
 

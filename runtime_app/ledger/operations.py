@@ -150,9 +150,14 @@ class LearnOperation:
 
 @dataclass(frozen=True, slots=True)
 class FollowMoney:
-    """A proved outcome gives way to a later truth: executed after all, or returned. Only the money's own facts move."""
+    """A proved outcome gives way to a later truth: executed after all, or returned. Only the money's own facts move.
+
+    Refused as `moved_on` when the outcome is no longer what it `was` when the provider was asked: somebody else has
+    seen the same truth, or a newer one, and has followed it.
+    """
 
     id: UUID
+    was: OperationState
     state: OperationState
     evidence_id: UUID
     provider_ref: str | None = None
@@ -162,7 +167,12 @@ class FollowMoney:
 
     @classmethod
     def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
-        return {}
+        found = rows.run(
+            "SELECT id, state FROM runtime_app_operation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
+            [[part.id for _, part in wanted]],
+        )
+        states: dict[UUID, str] = dict(found)
+        return {row.id: Refusal("moved_on") for row, part in wanted if states.get(part.id) != part.was}
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:

@@ -48,6 +48,7 @@ def _excess(facts: RefundFacts, seen: Reading) -> tuple[Part, ...]:
     others = [r for r in seen.alive if r is not seen.refund]
     here = [r for r in others if (r.payment_ref, r.amount.currency) == (operation.payment_ref, operation.currency)]
     extra = sum(r.amount.minor for r in here)
+    moved = operation.amount_minor + extra
     case = OpenCase(
         "DUPLICATE_EXECUTION", operation.account, operation.payment_ref, operation.order_ref, operation.id,
         extra or operation.amount_minor, operation.currency, why="The provider executed it more than once.",
@@ -56,7 +57,7 @@ def _excess(facts: RefundFacts, seen: Reading) -> tuple[Part, ...]:
             for r in seen.alive
         ]},
     )
-    taken = (ConsumeLate(operation.account, operation.payment_ref, extra),) if extra else ()
+    taken = (ConsumeLate(operation.account, operation.payment_ref, moved),) if extra else ()
     return (case, *taken)
 
 
