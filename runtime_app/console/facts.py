@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from approvals.models import Approval
-from runtime_app.console import story
+from runtime_app.console import story, tags
 from runtime_app.console.tags import asked_by, money_words, passed_on_by, printable
 from runtime_app.models import Operation, Task
 
@@ -102,5 +102,5 @@ def _material(facts: Mapping[str, Any], name: str) -> str:
 
 
 def printable_text(text: str | None) -> str:
-    """Prose with its line breaks kept and every invisible character made visible."""
-    return "\n".join(printable(line) for line in text.split("\n")) if text else "—"
+    """Prose with its line breaks kept and every invisible character made visible; a dash for none."""
+    return tags.printable_text(text) if text else "—"

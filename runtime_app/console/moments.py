@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -29,6 +29,11 @@ def offset(moment: datetime) -> str:
 def as_day(moment: datetime) -> str:
     """A day in the reader's zone, with its weekday."""
     return date_format(timezone.localtime(moment), _("l, j F Y"))
+
+
+def as_date(day: date) -> str:
+    """A day of a calendar, which no zone moves."""
+    return date_format(day, _("j F Y"))
 
 
 def as_time(moment: datetime) -> SafeString:

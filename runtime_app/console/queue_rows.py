@@ -11,7 +11,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from runtime_app import accounts, jobs
-from runtime_app.console import words
+from runtime_app.console import seen, words
 from runtime_app.models import Call, Case, Operation, Tenant, User
 from runtime_app.states import UNRESOLVED
 
@@ -57,14 +57,14 @@ def of_outcomes(person: User, tenant: Tenant, operations: list[Operation], now: 
         known = gravest.get(case.operation_id)
         if known is None or _weight(case) < _weight(known):
             gravest[case.operation_id] = case
-    seen, windows = of_calls(operations), key_windows(tenant)
-    return [_row(person, o, gravest.get(o.id), seen, windows, o.first_submit_at or o.created_at, now)
+    calls, windows = of_calls(operations), key_windows(tenant)
+    return [_row(person, o, gravest.get(o.id), calls, windows, o.first_submit_at or o.created_at, now)
             for o in operations]
 
 
 def of_cases(person: User, tenant: Tenant, cases: list[Case], now: datetime) -> list[Row]:
-    seen, windows = of_calls([c.operation for c in cases if c.operation is not None]), key_windows(tenant)
-    return [_row(person, c.operation, c, seen, windows, c.opened_at, now) for c in cases]
+    calls, windows = of_calls([c.operation for c in cases if c.operation is not None]), key_windows(tenant)
+    return [_row(person, c.operation, c, calls, windows, c.opened_at, now) for c in cases]
 
 
 def _weight(case: Case) -> tuple[int, datetime]:
@@ -72,13 +72,13 @@ def _weight(case: Case) -> tuple[int, datetime]:
 
 
 def _row(
-    person: User, operation: Operation | None, case: Case | None, seen: Mapping[UUID, Seen],
+    person: User, operation: Operation | None, case: Case | None, calls: Mapping[UUID, Seen],
     windows: Mapping[str, float | None], since: datetime, now: datetime,
 ) -> Row:
     end = case.closed_at if case is not None and case.closed_at else now
     return Row(
         operation=operation, case=case, age=end - since,
-        seen=seen.get(operation.id, Seen()) if operation else Seen(),
+        seen=calls.get(operation.id, Seen()) if operation else Seen(),
         window=key_window(operation, windows, now) if operation else Window(),
         cancel_wished=operation is not None and operation.task.cancel_wished_at is not None,
         overdue=case is not None and case.state == "open" and case.deadline_at <= now,
@@ -99,7 +99,7 @@ def result(finding: str | None, absents: int) -> str:
     """The last result in a word or two; absences that count are counted."""
     if not finding:
         return ""
-    stage, _colon, _cause = finding.partition(": ")
+    stage, _colon, _cause = seen.code(finding).partition(": ")
     said = str(words.RESULT.get(stage, finding))
     return _("%(result)s \u00d7%(n)s") % {"result": said, "n": absents} if finding == "absent" and absents > 1 else said
 

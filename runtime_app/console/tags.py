@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -95,6 +95,11 @@ def case_state(value: str, size: str = "") -> SafeString:
     return _state(words.look(words.CASE_STATE, value), size)
 
 
+@register.simple_tag
+def line_class(value: str) -> SafeString:
+    return _state(words.line(value), "")
+
+
 @register.filter
 def case_name(value: str) -> str:
     """What a class of case is called; one that this release does not know is shown as it is."""
@@ -143,6 +148,12 @@ def printable(value: Any) -> str:
 
 
 @register.filter
+def printable_text(value: Any) -> str:
+    """Prose with its line breaks kept and every invisible character made visible."""
+    return "\n".join(printable(line) for line in str(value).split("\n"))
+
+
+@register.filter
 def short(value: Any) -> str:
     """Both ends of a long id: the head of a UUIDv7 is only its time."""
     text = printable(value)
@@ -172,6 +183,12 @@ def time_of_day(value: datetime | None) -> SafeString | str:
 @register.filter
 def day(value: datetime) -> str:
     return moments.as_day(value)
+
+
+@register.filter
+def calendar_day(value: date | None) -> str:
+    """A day as a statement has it; no zone moves it."""
+    return moments.as_date(value) if value else "—"
 
 
 @register.filter

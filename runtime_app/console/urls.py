@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth import views as auth
 from django.urls import path
 
+from runtime_app.console.case_forms import ADDRESSES
 from runtime_app.console.views import approvals, asking, cases, days, reconciliation, start, tasks
 
 urlpatterns = [
@@ -24,5 +25,11 @@ urlpatterns = [
     path("reconciliation/", reconciliation.reconciliation, name="reconciliation"),
     path("reconciliation/<uuid:id>/", reconciliation.operation, name="reconciliation_operation"),
     path("reconciliation/cases/<uuid:id>/", cases.case, name="case"),
+    path("reconciliation/cases/<uuid:id>/evidence.json", cases.evidence, name="case_evidence"),
+    *(
+        path(f"reconciliation/cases/<uuid:id>/{address}/", cases.act, {"action": action}, name=f"case_{address}")
+        for action, address in ADDRESSES.items()
+    ),
     path("reconciliation/days/", days.days, name="days"),
+    path("reconciliation/days/<uuid:id>/", days.day, name="day"),
 ]

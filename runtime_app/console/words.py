@@ -107,6 +107,18 @@ CASE: dict[str, Text] = {
     "DISPUTED": _("Payment disputed"),
 }
 
+# What a line of a statement, or an operation without one, comes to; the other classes are those of cases.
+LINE: dict[str, Look] = {
+    "": Look(_("Not compared yet"), "waiting"),
+    "MATCHED": Look(_("Matched"), "done"),
+    "FEE_OR_FX": Look(_("Matched, with a fee or exchange"), "done"),
+    "OTHER": Look(_("No refund"), "note"),
+    "TIMING": Look(_("Not due yet"), "waiting"),
+    "IN_DOUBT": Look(_("Outcome not proved"), "doubt"),
+    "RESOLVES_UNKNOWN": Look(_("Shows one that is unknown here"), "moving"),
+    "DUPLICATE_LINE": Look(_("Told again"), "note"),
+}
+
 # What the last look or answer showed, as a list tells it.
 RESULT: dict[str, Text] = {
     "found_succeeded": _("done"),
@@ -129,6 +141,50 @@ RESULT: dict[str, Text] = {
     "answer": _("answer not usable"),
     "resend": _("repeat refused"),
     "duplicate": _("known there already"),
+}
+
+
+def line(class_name: str) -> Look:
+    return LINE.get(class_name) or Look(CASE.get(class_name, class_name), "doubt")
+
+
+class Act(NamedTuple):
+    """An action on a case: how it is headed, and what its button does."""
+
+    title: Text
+    button: Text
+    done: Text
+
+
+ACTS: dict[str, Act] = {
+    "query_now": Act(
+        _("Query now"), _("Have the provider asked now"),
+        _("The provider is asked as soon as a worker is free; what it says appears here."),
+    ),
+    "attach": Act(
+        _("Name the provider's refund"), _("Have this refund looked at"),
+        _("The provider is asked for this refund; it counts only if it fits."),
+    ),
+    "record_as_found": Act(_("Record what was found"), _("Record it as what happened"), _("Your word is recorded.")),
+    "acknowledge": Act(
+        _("Acknowledge"), _("Say that it is known, and close the case"),
+        _("It is acknowledged, and the case is closed."),
+    ),
+    "declare_not_executed": Act(
+        _("Declare not executed"), _("Declare that it was never executed"), _("Your declaration is recorded."),
+    ),
+    "cancel_at_provider": Act(
+        _("Cancel at the provider"), _("Have the provider asked to cancel it"),
+        _("The wish is recorded; the provider is asked to cancel it. What really happened is found out after that."),
+    ),
+    "start_compensation": Act(
+        _("Ask for a new refund"), _("Ask for this refund"),
+        _("The new refund is asked for. This is its own task, and people must approve it."),
+    ),
+    "close": Act(_("Close the case"), _("Close this case"), _("The case is closed.")),
+    "assign": Act(_("Give it to somebody"), _("Give it to this person"), _("The case has a new owner.")),
+    "snooze": Act(_("Put it off"), _("Put it off until this day"), _("The case is put off until that day.")),
+    "comment": Act(_("Write something down"), _("Write it down"), _("It is written down.")),
 }
 
 

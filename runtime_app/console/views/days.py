@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from runtime_app import access
+from runtime_app import access, statements
 from runtime_app.console import tenancy
 from runtime_app.console.views.door import page
 from runtime_app.errors import Forbidden
@@ -16,3 +18,11 @@ def days(request: HttpRequest) -> HttpResponse:
     if not access.may(person, tenant.id, "see_reconciliation"):
         raise Forbidden
     return render(request, "console/days.html", {})
+
+
+@page("GET")
+def day(request: HttpRequest, id: UUID) -> HttpResponse:
+    """One day of one account."""
+    shown = statements.days.one(tenancy.person(request), id)
+    tenancy.show(request, shown.tenant)
+    return render(request, "console/day.html", {"day": shown})

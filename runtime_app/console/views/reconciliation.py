@@ -1,23 +1,33 @@
 from __future__ import annotations
 
-import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
-from runtime_app import access
-from runtime_app.console import counts, facts, keyset, queue, queue_rows, regions, story, tenancy, words
+from runtime_app import access, accounts, jobs
+from runtime_app.console import (
+    conclusion,
+    counts,
+    facts,
+    keyset,
+    queue,
+    queue_rows,
+    regions,
+    seen,
+    sides,
+    tenancy,
+    words,
+)
 from runtime_app.console.queue import Wish
 from runtime_app.console.stakes import BANDS, MOST, Stake, at_stake
 from runtime_app.console.views.door import now, page
 from runtime_app.errors import Forbidden
-from runtime_app.models import Call, Evidence, Operation, Tenant, User
-from runtime_app.states import UNRESOLVED, OperationState
+from runtime_app.models import Balance, Call, Case, Evidence, Operation, Tenant, User
+from runtime_app.states import UNRESOLVED
 
 
 @page("GET")
@@ -91,68 +101,41 @@ def _choices(wish: Wish, stakes: list[Stake]) -> list[dict[str, Any]]:
     ]
 
 
-def _finding(finding: str) -> str:
-    return str(story.FINDINGS.get(finding, finding))
-
-
 @page("GET")
 def operation(request: HttpRequest, id: UUID) -> HttpResponse:
     """One operation with all that was asked and seen of it. Nothing can be done here, and nothing can be sent again."""
     shown = access.operation(tenancy.person(request), id)
     tenancy.show(request, shown.tenant)
-    evidence = list(Evidence.objects.filter(operation=shown).order_by("-observed_at", "-id")[:100])
-    for each in evidence:
-        vars(each)["finding_word"] = _finding(each.finding).capitalize()
-        vars(each)["kind_word"] = _KINDS.get(each.kind, each.kind)
-        vars(each)["shown_body"] = json.dumps(each.body, indent=2, ensure_ascii=False, sort_keys=True)[:20_000]
-    calls = list(Call.objects.filter(operation=shown).order_by("-started_at", "-id")[:200])
-    for call in calls:
-        vars(call)["word"] = _CALLS.get(call.kind, call.kind)
-        vars(call)["outcome_word"] = _OUTCOMES.get(call.outcome or "", _("no answer recorded"))
-        vars(call)["finding_word"] = _finding(call.finding)
-        vars(call)["took"] = call.ended_at - call.started_at if call.ended_at else None
-    tone, conclusion = _conclusion(shown)
+    newest = Evidence.objects.filter(operation=shown).order_by("-observed_at", "-id")[:_EVIDENCE_MOST]
+    evidence = list(reversed(newest))
+    cases = list(Case.objects.filter(operation=shown).select_related("owner").order_by("-state", "-opened_at"))
+    told = next((found for case in cases if case.state == "open" and (found := sides.of_case(case))), ())
+    balance = Balance.objects.filter(
+        tenant=shown.tenant, account=shown.account, payment_ref=shown.payment_ref).first()
+    complete = [e for e in evidence if e.kind == "provider_query" and e.complete]
+    tone, sentences = conclusion.of_operation(shown, shown.task, _known(shown, bool(told)))
     context = {
-        "operation": shown, "task": shown.task, "evidence": evidence, "calls": calls, "tone": tone,
-        "conclusion": conclusion, "next_check_at": shown.next_check_at if shown.state in UNRESOLVED else None,
-        "facts": facts.of_operation(shown),
+        "operation": shown, "task": shown.task, "cases": cases, "days": seen.told(evidence),
+        "calls": seen.calls(Call.objects.filter(operation=shown).order_by("started_at", "id")[:_CALLS_MOST]),
+        "sides": sides.compare(shown, None, balance, told or sides.of_operation(shown),
+                               absent=bool(complete) and complete[-1].finding in {"absent", "lookalikes"}),
+        "tone": tone, "sentences": [*(conclusion.of_refund(r) for r in told[:3]), *sentences],
+        "facts": facts.of_operation(shown), "calls_open": True,
+        "next_check_at": shown.next_check_at if shown.state in UNRESOLVED else None,
+        "window": queue_rows.key_window(shown, queue_rows.key_windows(shown.tenant), now()),
     }
     return render(request, "console/operation.html", context)
 
 
-def _conclusion(operation: Operation) -> tuple[str, str]:
-    if operation.case_class:
-        case = story.CASES.get(operation.case_class, operation.case_class)
-        return "doubt", _("A person must look at this: %(case)s") % {"case": case}
-    match operation.state:
-        case OperationState.SUCCEEDED:
-            return "done", _("The provider has confirmed this refund.")
-        case OperationState.FAILED:
-            return "crossed", _("The provider refused it; no money moved.")
-        case OperationState.NOT_EXECUTED:
-            return "crossed", _("It is proved that the provider did not do it.")
-        case OperationState.RETURNED:
-            return "crossed", _("The provider did it, and the money came back afterwards.")
-        case OperationState.PENDING:
-            return "", _("The provider has accepted it, and the money has not landed yet.")
-        case OperationState.UNKNOWN:
-            looked = ngettext(
-                "%(n)s look showed no such refund.", "%(n)s looks showed no such refund.", operation.absents
-            ) % {"n": operation.absents}
-            known = _("It is not known whether the money moved.")
-            rule = _("That proves nothing before enough complete looks over enough time agree.")
-            return "doubt", f"{known} {looked} {rule}" if operation.absents else known
-    return "", _("It has been handed over for sending.")
+_EVIDENCE_MOST, _CALLS_MOST = 200, 200
 
 
-_KINDS = {
-    "provider_response": gettext_lazy("the answer to a request"), "provider_query": gettext_lazy("a look-up"),
-}
-_CALLS = {
-    "submit": gettext_lazy("Sent"), "resend": gettext_lazy("Sent again, same key"), "query": gettext_lazy("Asked"),
-    "cancel": gettext_lazy("Asked to cancel"),
-}
-_OUTCOMES = {
-    "succeeded": gettext_lazy("done"), "pending": gettext_lazy("accepted, not settled"),
-    "declined": gettext_lazy("refused"), "not_sent": gettext_lazy("not sent"), "unknown": gettext_lazy("not known"),
-}
+def _known(operation: Operation, shown: bool) -> conclusion.Known:
+    """Until when what was sent can be acted on, and until when it may be repeated."""
+    timing, promise = jobs.ports().timing, accounts.promises(operation.tenant_id).get(operation.account)
+    in_flight = promise.max_in_flight if promise and promise.max_in_flight is not None else timing.max_in_flight
+    horizon = operation.last_possible_send_at and operation.last_possible_send_at + timedelta(seconds=in_flight)
+    moment = now()
+    window = queue_rows.key_window(operation, queue_rows.key_windows(operation.tenant), moment)
+    repeats = promise is not None and promise.replays == "all" and window.left is not None
+    return conclusion.Known(moment, horizon, moment + window.left if repeats and window.left else None, shown=shown)

@@ -7,7 +7,7 @@
   // A form is sent once; the server refuses the second copy anyway.
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (event.defaultPrevented || form.method !== "post") return;
+    if (event.defaultPrevented || form.method !== "post" || "download" in form.dataset) return; // a download stays here
     if (form.dataset.sent) return event.preventDefault();
     form.dataset.sent = "yes";
     for (const button of form.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
