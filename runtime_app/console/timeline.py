@@ -168,7 +168,7 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
     data = told.data or {}
     currency = data.get("currency") or task.currency
     amount = data.get("amount_minor")
-    if told.event.type == "operation.succeeded":
+    if told.event.type == "operation.succeeded" and amount is None:
         amount = task.amount_minor
     elif told.event.type == "task.amended":
         amount = (data.get("changes") or {}).get("amount_minor", {}).get("now")

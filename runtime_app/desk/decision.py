@@ -25,8 +25,8 @@ from runtime_app.transitions import Locked, Refusal
 class Decision:
     """What a person does about a case. Refuses as `changed` when it is not so any more as the person saw it.
 
-    `others` are the open cases beside this one that the task's mark was worked out from. `close_as` is the outcome's
-    word; `columns` are the case's own that change (owner_id, snoozed_until).
+    `close_as` is the outcome's word; `columns` are the case's own that change (owner_id, snoozed_until). The digest
+    names the open cases beside this one, so the task's mark, which is worked out from them, holds as well.
     """
 
     person: User
@@ -36,7 +36,6 @@ class Decision:
     kind: str
     data: Mapping[str, Any]
     evidence_sha256: str
-    others: frozenset[UUID] = frozenset()
     close_as: str = ""
     columns: Mapping[str, Any] = field(default_factory=dict)
 
@@ -56,7 +55,7 @@ class Decision:
         """Lock the case and ask every rule once more, with the rights as they are at this moment."""
         access.forget(self.person)
         s = locked(self.case_id)
-        return objection(s, self.person, self.action, self.saw) is None and {c.id for c in s.others} == self.others
+        return objection(s, self.person, self.action, self.saw) is None
 
     def record(self, tenant_id: UUID, now: datetime) -> None:
         actor = access.actor(self.person)

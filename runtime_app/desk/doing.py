@@ -82,7 +82,7 @@ def decision(
 ) -> Decision:
     return Decision(
         person=person, case_id=s.case.id, action=action, saw=saw, kind=kind, data=data, close_as=close_as,
-        evidence_sha256=s.evidence_sha256, others=frozenset(c.id for c in s.others), columns=columns or {},
+        evidence_sha256=s.evidence_sha256, columns=columns or {},
     )
 
 
@@ -95,7 +95,7 @@ def closing(s: Situation, outcome: str, reason: str) -> Transition | None:
     """The transition of the case's task that says that it is closed; None when it has no task."""
     if s.task is None:
         return None
-    why = f"{outcomes.WORDS[outcome]} {reason}".strip()
+    why = f"{outcomes.says(s.case.class_name, outcome)} {reason}".strip()
     return Transition(
         events=(told(s, "case.closed", outcome, why),), columns={"attention": mark(s)}, keep_lease=True, starts=None
     )

@@ -11,7 +11,7 @@ _STATEMENT = {
     "provider_corrected": "The provider was wrong and has corrected it.",
 }
 _BACK = {
-    "recovered": "The money that was too much has come back.",
+    "recovered": "The money that should not have gone out has come back.",
     "written_off": "The money that was too much is written off.",
 }
 
@@ -20,7 +20,7 @@ _BY_CLASS: dict[str, Mapping[str, str]] = {
     "DUPLICATE_EXECUTION": _BACK | {"customer_keeps": "The customer keeps what was paid more than once."},
     "LATE_EXECUTION": {
         "accepted": "It may stay as it is: the customer was to have the money after all.",
-        "recovered": "The money that went out late has come back.",
+        "recovered": _BACK["recovered"],
     },
     "RETURNED": {
         "paid_otherwise": "The customer was paid in another way.",
@@ -74,3 +74,8 @@ CODES: Mapping[str, Mapping[str, str]] = {
 def of(class_name: str) -> Mapping[str, str]:
     """The words that a case of this class may be closed with, each with its sentence; empty for none."""
     return _PROVED if class_name in BY_PROOF else _BY_CLASS.get(class_name, {})
+
+
+def says(class_name: str, word: str) -> str:
+    """What this word means for a case of this class."""
+    return of(class_name).get(word) or WORDS.get(word, word)

@@ -13,7 +13,7 @@ from runtime_app.models import CaseEntry, User
 
 _NOTHING = "nothing was recorded"
 _DID = {
-    "asked": "asked for something in this case", "answered": "had the provider looked at", "declared": "declared",
+    "asked": "asked for something in this case", "declared": "declared",
     "acknowledged": "acknowledged it", "closed": "closed it", "compensated": "asked for a follow-up",
     "assigned": "gave the case to somebody", "snoozed": "put the case away", "commented": "wrote a comment",
 }

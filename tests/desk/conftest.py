@@ -26,7 +26,9 @@ class Desk:
     def see(self, person: User, case: Case) -> Situation:
         return reading.read(person, case.id)
 
-    def do(self, verb: Callable[..., Any], person: User, case: Case, *, saw: Situation | None = None, **given: Any) -> Any:
+    def do(
+        self, verb: Callable[..., Any], person: User, case: Case, *, saw: Any = None, **given: Any
+    ) -> Any:
         """Do it as from a page that shows the case as it is in `saw` (as it is now when not said)."""
         saw = saw or self.see(person, case)
         return verb(person, case.id, revision=saw.case.revision, seen_sha256=saw.evidence_sha256, **given)
@@ -64,6 +66,10 @@ class Desk:
         order, task = self.lost()
         self.world.clock(hours=25)
         return order, task, self.case(task, "ABSENT_FINAL")
+
+    def parked(self, task: Task) -> None:
+        """Work until the task waits for a case."""
+        self.world.until(lambda: Task.objects.filter(pk=task.pk, parked_reason="case_open").exists())
 
     def entries(self, case: Case) -> list[str]:
         return list(case.entries.order_by("at", "id").values_list("kind", flat=True))

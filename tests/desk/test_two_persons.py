@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from runtime_app import watch
-from runtime_app.desk import verbs
+from runtime_app import access, members, tasks, watch
+from runtime_app.desk import actions, verbs
 from runtime_app.errors import Conflict, FieldErrors, Forbidden, NotFound
-from runtime_app.models import Balance, Case, Evidence, Hold
+from runtime_app.models import Balance, Case, Hold
 from runtime_app.senders import SenderLocks
 from tests.desk.conftest import Desk
 from tests.world import World
@@ -18,8 +18,8 @@ ABSENT = {"code": "absent_everywhere", "reason": "Lists and statements show noth
 
 
 def _declare(desk: Desk, person: Any, case: Case, **changes: Any) -> Case:
-    case = desk.do(verbs.declare_not_executed, person, case, **{**ABSENT, **changes})
-    return case
+    declared: Case = desk.do(verbs.declare_not_executed, person, case, **{**ABSENT, **changes})
+    return declared
 
 
 def test_two_people_end_what_is_absent_for_good(desk: Desk, world: World) -> None:
@@ -35,8 +35,8 @@ def test_two_people_end_what_is_absent_for_good(desk: Desk, world: World) -> Non
     assert (task.status, task.attention, closed.state, closed.outcome) == ("failed", None, "closed", "not_executed")
     operation = world.operation(task)
     assert operation.state == "not_executed" and operation.next_check_at is not None
-    evidence = Evidence.objects.get(pk=operation.resolved_by_id)
-    assert evidence.kind == "human_attestation" and evidence.body is not None
+    evidence = operation.resolved_by
+    assert evidence is not None and evidence.kind == "human_attestation" and evidence.body is not None
     assert [p["person"] for p in evidence.body["people"]] == ["olga", "otto"]
     assert [p["reason"] for p in evidence.body["people"]] == [ABSENT["reason"], "I looked as well."]
     assert Hold.objects.get(task=task).state == "released"
@@ -68,10 +68,9 @@ def test_both_rest_on_the_same(desk: Desk) -> None:
 
 def test_whoever_asked_for_the_refund_declares_nothing(desk: Desk, world: World) -> None:
     """I10: not even as an operator."""
-    from django.contrib.auth.models import Group
-
     _, _, case = desk.absent()
-    world.rita.groups.add(Group.objects.get(name="amber:operator"))
+    members.add_person(world.amber, "rita", None, ["operator"])
+    access.forget(world.rita)
     with pytest.raises(Forbidden, match="You asked for this refund"):
         _declare(desk, world.rita, case)
     with pytest.raises(Forbidden):
@@ -134,7 +133,7 @@ def test_new_evidence_outdates_a_declaration(desk: Desk, world: World) -> None:
     order, task, case = desk.absent()
     _declare(desk, desk.olga, case)
     saw = desk.see(desk.otto, case)
-    world.sandbox.make_refund(f"pi_{order}", 1000)
+    world.sandbox.fault("F33", match={"payment_ref": f"pi_{order}"}, amount_minor=1000)
     desk.do(verbs.query_now, desk.otto, case)
     now = desk.answered(case)
     assert now.declaration is None and now.outdated is not None and now.outdated.person == desk.olga
@@ -149,8 +148,6 @@ def test_new_evidence_outdates_a_declaration(desk: Desk, world: World) -> None:
 
 def test_a_first_person_who_lost_the_right_does_not_count(desk: Desk, world: World) -> None:
     """M21: authority is asked for when it is used."""
-    from runtime_app import members
-
     _, task, case = desk.absent()
     _declare(desk, desk.olga, case)
     members.take_role(desk.olga, world.amber, "operator")
@@ -180,11 +177,9 @@ def test_nothing_is_declared_while_a_sender_is_alive(desk: Desk) -> None:
 
 def test_a_wished_cancel_ends_as_cancelled(desk: Desk, world: World) -> None:
     """M15, row 16 by people: with a lookalike in the list the table proves no absence by itself."""
-    from runtime_app import tasks
-
     world.retime(resend_most=0)
     order, task = desk.lost()
-    world.sandbox.make_refund(f"pi_{order}", 1000)
+    world.sandbox.fault("F33", match={"payment_ref": f"pi_{order}"}, amount_minor=1000)
     case = desk.case(task, "LOOKALIKES")
     tasks.cancel(world.rita, task.id, reason="asked twice")
     world.clock(hours=2)
@@ -226,6 +221,4 @@ def test_what_lands_after_it_was_declared_is_found_and_shown(desk: Desk, world: 
 
 
 def _allowed(desk: Desk, case: Case) -> list[Any]:
-    from runtime_app.desk import actions
-
     return [o for o in actions.offers(desk.see(desk.olga, case), desk.olga) if o.allowed]
