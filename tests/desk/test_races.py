@@ -122,15 +122,16 @@ def test_a_case_that_opens_while_another_is_closed_keeps_its_mark(
     assert task.attention == "DISPUTED"
 
 
-def test_the_worker_completes_while_a_person_declares(desk: Desk, world: World) -> None:
-    """The truth arrives first: nothing is declared over it."""
+def test_the_worker_completes_while_a_person_declares(
+    desk: Desk, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The truth arrives between what Otto saw and the lock: nothing is declared over it."""
     order, task, case = desk.absent()
-    desk.do(verbs.declare_not_executed, desk.olga, case, **ABSENT)
-    saw = desk.see(desk.otto, case)
     world.sandbox.fault("F33", match={"payment_ref": f"pi_{order}"}, amount_minor=1000)
     desk.do(verbs.attach, desk.olga, case, ref=world.effects(order)[0]["id"])
-    world.finish(task)
-    with pytest.raises(Conflict):
-        desk.do(verbs.declare_not_executed, desk.otto, case, saw=saw, **ABSENT)
+    desk.do(verbs.declare_not_executed, desk.olga, case, **ABSENT)
+    _meanwhile(monkeypatch, lambda: world.finish(task))
+    with pytest.raises(Conflict, match="The system closed it while you were looking"):
+        desk.do(verbs.declare_not_executed, desk.otto, case, **ABSENT)
     case.refresh_from_db()
     assert (task.status, case.outcome) == ("completed", "succeeded")
