@@ -133,6 +133,13 @@ def asked_by(task: Any) -> str:
 
 
 @register.filter
+def actor_name(actor: str) -> str:
+    """The short name in `person:<id>:<name>`; what has none is the system."""
+    kind, _id, name = (*str(actor).split(":", 2), "", "")[:3]
+    return printable(name) if kind in {"person", "service"} else _("The system")
+
+
+@register.filter
 def passed_on_by(task: Any) -> str:
     """The application through which a person asked, if one did."""
     return task.service_account.name if task.requester_id and task.service_account_id else ""

@@ -31,5 +31,8 @@ urlpatterns = [
         for action, address in ADDRESSES.items()
     ),
     path("reconciliation/days/", days.days, name="days"),
+    path("reconciliation/days/upload/", days.days_upload, name="days_upload"),
     path("reconciliation/days/<uuid:id>/", days.day, name="day"),
+    path("reconciliation/days/<uuid:id>/upload/", days.day_upload, name="day_upload"),
+    path("reconciliation/days/<uuid:id>/close/", days.day_close, name="day_close"),
 ]
