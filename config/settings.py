@@ -166,6 +166,11 @@ CSRF_FAILURE_VIEW = "runtime_app.console.errors.csrf_failure"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
+FILE_UPLOAD_HANDLERS = [
+    "runtime_app.console.uploads.BoundedUpload",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 
 # --- the product ---
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # who may read /metrics; empty: nobody
