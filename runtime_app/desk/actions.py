@@ -15,6 +15,7 @@ from runtime_app.desk import outcomes, rules
 from runtime_app.desk.rules import Rule, Who, Why
 from runtime_app.desk.situation import Situation
 from runtime_app.models import User
+from runtime_app.reconciliation.reading import MISMATCH_CLASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("query_now", "Have the provider asked now.", (*_WORK, rules.can_be_asked, rules.nobody_looks)),
     Action("attach", "Name the provider's refund; it counts only if the provider shows that it fits.",
            (*_WORK, rules.of_doubt, rules.unnamed, rules.can_be_asked, rules.nobody_looks)),
-    Action("record_as_found", "Accept the amount that the provider has refunded as what happened.",
-           (*_WORK, rules.of_class("AMOUNT_MISMATCH"), rules.of_doubt, rules.no_party, rules.found_another_amount,
-            rules.fresh, rules.not_the_first), declares=outcomes.AS_FOUND),
+    Action("record_as_found", "Accept what the provider has refunded instead as what happened.",
+           (*_WORK, rules.of_class(*sorted(MISMATCH_CLASS.values())), rules.of_doubt, rules.no_party,
+            rules.found_instead, rules.fresh, rules.not_the_first), declares=outcomes.AS_FOUND),
     Action("acknowledge", "Say that this is known and was made outside of us.",
            (*_WORK, rules.of_class("EXTERNAL_REFUND", "MISSING_HERE"), rules.no_party)),
     Action("declare_not_executed", "Declare that the provider never executed it.",

@@ -104,7 +104,7 @@ def closing(s: Situation, outcome: str, reason: str) -> Transition | None:
 def mark(s: Situation, *, proved: bool = False) -> str | None:
     """The mark that the task wears without this case: the gravest of the others, None when there is no other. `proved`:
     what was open only for want of a proof closes as well."""
-    kept = ["AMOUNT_MISMATCH"] if s.recorded else []
+    kept = [s.recorded] if s.recorded else []
     names = kept + [c.class_name for c in s.others if not (proved and c.class_name in BY_PROOF)]
     return reduce(graver, names) if names else None
 

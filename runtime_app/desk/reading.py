@@ -181,8 +181,12 @@ def _ask(entries: Sequence[CaseEntry]) -> CaseEntry | None:
     return last[0] if last and last[0].kind == "asked" else None
 
 
-def _recorded(operation: Operation | None) -> bool:
-    return operation is not None and Case.objects.filter(operation=operation, outcome="recorded_as_found").exists()
+def _recorded(operation: Operation | None) -> str:
+    """The class of the case in which two people have accepted what happened; empty when there is none."""
+    if operation is None:
+        return ""
+    found = Case.objects.filter(operation=operation, outcome="recorded_as_found").values_list("class_name", flat=True)
+    return found.first() or ""
 
 
 def follow_up_key(case_id: UUID) -> str:

@@ -130,10 +130,10 @@ def fresh(s: Situation, who: Who) -> Why | None:
     return None if s.fresh else Why("The last complete look is too old to decide on; query it now.", s.fresh_until)
 
 
-def found_another_amount(s: Situation, who: Who) -> Why | None:
+def found_instead(s: Situation, who: Who) -> Why | None:
     if s.found is not None and s.last_complete is not None and s.last_complete.finding == "found_mismatch":
         return None
-    return Why("The provider has to show one settled refund of this payment and currency; query it now.")
+    return Why("The provider has to show one settled refund instead of what was asked for; query it now.")
 
 
 def not_the_first(s: Situation, who: Who) -> Why | None:

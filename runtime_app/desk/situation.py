@@ -70,7 +70,7 @@ class Situation:
     outdated: Declaration | None
     ask: CaseEntry | None
     follow_up: Task | None
-    recorded: bool  # people have accepted in a case of this operation what the provider did instead
+    recorded: str  # people have accepted in a case of this operation what the provider did instead
 
     @property
     def open(self) -> bool:
@@ -135,12 +135,13 @@ class Situation:
 
     @property
     def found(self) -> Shown | None:
-        """The one refund with another amount that the provider has made instead, all else being as asked for."""
+        """The one settled refund that the provider has made instead of what was asked for."""
         if self.operation is None or len(self.shown) != 1:
             return None
         one, asked = self.shown[0], self.operation
-        fits = (one.payment_ref, one.currency, one.status) == (asked.payment_ref, asked.currency, "succeeded")
-        return one if fits and one.amount_minor != asked.amount_minor and one.ref == asked.provider_ref else None
+        same = (one.payment_ref, one.currency, one.amount_minor) == (
+            asked.payment_ref, asked.currency, asked.amount_minor)
+        return one if one.status == "succeeded" and not same and one.ref == asked.provider_ref else None
 
     @property
     def sent_back(self) -> bool:

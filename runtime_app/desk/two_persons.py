@@ -12,16 +12,17 @@ from runtime_app.desk import outcomes
 from runtime_app.desk.decision import Attested, Decision, NoSender
 from runtime_app.desk.doing import Plan, decision, do, mark, reason_of, told, word_of
 from runtime_app.desk.seen import Seen, seen
-from runtime_app.desk.situation import Declaration, Situation
+from runtime_app.desk.situation import Declaration, Shown, Situation
 from runtime_app.errors import FieldErrors
 from runtime_app.ledger.balances import ConsumeLate, EndHold
 from runtime_app.ledger.cases import CloseCases
+from runtime_app.ledger.looks import LookAtPayment
 from runtime_app.ledger.operations import LearnOperation
 from runtime_app.models import Case, Operation, User
 from runtime_app.outbox import tell_order_system
 from runtime_app.reconciliation.classes import graver
 from runtime_app.states import OperationState, Status
-from runtime_app.transitions import NEVER, After, Transition
+from runtime_app.transitions import NEVER, After, Part, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def declare_not_executed(
 
 
 def record_as_found(person: User, case_id: object, *, revision: int, seen_sha256: str, code: str, reason: str) -> Case:
-    """What happened is what the provider shows, with another amount. With the second person the refund is completed,
-    the balance follows the real amount, and the task keeps its mark."""
+    """What happened is what the provider shows instead. With the second person the refund is completed and the task
+    keeps its mark. The balance follows what moved on this payment; what moved on another is looked at there."""
     said = _said(person, "record_as_found", outcomes.AS_FOUND, revision, seen_sha256, code, reason)
     return do(person, case_id, said.action, said.saw, lambda s: _plan(s, said))
 
@@ -155,17 +156,24 @@ def _as_found(s: Situation, said: Said, first: Declaration) -> Plan:
         if_wished=(Say("cancel.too_late"),),
         columns={"attention": _kept_mark(s)},
         parts=(
-            NoSender(operation.id), attested, EndHold(consumed=False),
-            ConsumeLate(operation.account, operation.payment_ref, found.amount_minor),
+            NoSender(operation.id), attested, EndHold(consumed=False), *_moved(s, operation, found),
             CloseCases(operation.id, "succeeded"),
             _known(s, OperationState.SUCCEEDED, attested, "recorded as found by two people", NEVER),
-            tell_order_system(
-                operation.id, tenant=s.case.tenant.slug, order_ref=operation.order_ref,
-                payment_ref=operation.payment_ref, amount_minor=found.amount_minor, ref=found.ref, status="succeeded",
-            ),
         ),
         due=NEVER,
     )
     return Plan(_decides(s, said, "recorded_as_found"), done, rings=True)
 
 
+def _moved(s: Situation, operation: Operation, found: Shown) -> tuple[Part, ...]:
+    """What the money did: counted on this payment, or looked at where it went. Another currency counts nowhere here."""
+    if found.payment_ref != operation.payment_ref:
+        why = "the provider made a refund of another payment here"
+        return (LookAtPayment(operation.account, found.payment_ref, why),)
+    if found.currency != operation.currency:
+        return ()
+    told = tell_order_system(
+        operation.id, tenant=s.case.tenant.slug, order_ref=operation.order_ref, payment_ref=operation.payment_ref,
+        amount_minor=found.amount_minor, ref=found.ref, status="succeeded",
+    )
+    return ConsumeLate(operation.account, operation.payment_ref, found.amount_minor), told

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runtime_app import invariants, tasks
+from runtime_app import invariants, looks, tasks
 from runtime_app.desk import verbs
-from runtime_app.errors import Conflict, FieldErrors, Forbidden
+from runtime_app.errors import FieldErrors, Forbidden
 from runtime_app.models import Balance, Case, Hold, Intent, Task
 from tests.desk.conftest import Desk
 from tests.world import World
@@ -120,18 +120,35 @@ def test_recording_takes_two_people_who_did_not_ask(desk: Desk, world: World) ->
     assert task.status == "reconciling"
 
 
-def test_another_currency_is_never_recorded_as_found(desk: Desk, world: World) -> None:
-    """I11."""
+def test_another_currency_counts_nowhere_on_this_payment(desk: Desk, world: World) -> None:
+    """I11, row 7: it happened, and no amount of another currency is ever added to the balance."""
     order = world.order()
     world.sandbox.fault("F29", times=1, match={"payment_ref": f"pi_{order}"}, currency="eur")
     task = world.ask(order, 1000)
     case = desk.case(task, "CURRENCY_MISMATCH")
-    desk.do(verbs.query_now, desk.olga, case)
-    desk.answered(case)
-    with pytest.raises(Conflict, match="only for cases of amount mismatch"):
-        desk.do(verbs.record_as_found, desk.olga, case, **FOUND)
-    assert "provider has named its refund" in desk.why(desk.olga, case, "declare_not_executed") or (
-        "may still act" in desk.why(desk.olga, case, "declare_not_executed"))
+    assert desk.why(desk.olga, case, "declare_not_executed")
+    _record(desk, case)
+    task.refresh_from_db()
+    assert (task.status, task.attention) == ("completed", "CURRENCY_MISMATCH")
+    balance = Balance.objects.get(payment_ref=f"pi_{order}")
+    assert (balance.reserved_minor, balance.refunded_minor) == (0, 0)
+
+
+def test_what_moved_on_another_payment_is_found_there(desk: Desk, world: World) -> None:
+    """F30, row 7: the money of this payment did not move, and that of the other one has a case of its own."""
+    order, other = world.order(), world.order()
+    world.finish(world.ask(other, 100))
+    world.sandbox.fault("F30", times=1, match={"payment_ref": f"pi_{order}"}, payment_ref=f"pi_{other}")
+    task = world.ask(order, 1000)
+    case = desk.case(task, "PARENT_MISMATCH")
+    _record(desk, case)
+    task.refresh_from_db()
+    assert (task.status, task.attention) == ("completed", "PARENT_MISMATCH")
+    assert Balance.objects.get(payment_ref=f"pi_{order}").refunded_minor == 0
+    world.until(lambda: looks.work(world.ports(), actor="worker:in-test"))
+    found = Case.objects.get(class_name="EXTERNAL_REFUND", payment_ref=f"pi_{other}")
+    assert (found.amount_minor, found.state) == (1000, "open")
+    assert Balance.objects.get(payment_ref=f"pi_{other}").external_provider_minor == 1000
 
 
 def test_looking_again_at_the_same_mismatch_keeps_the_digest(desk: Desk, world: World) -> None:

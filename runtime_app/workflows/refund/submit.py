@@ -198,11 +198,13 @@ def _mismatch(sent: Sent, result: Mismatch) -> Transition:
     differs = ", ".join(result.differs)
     name = next((n for n in ("payment", "currency", "amount") if n in result.differs), "payment")
     why = f"the provider's refund differs from the request in {differs}"
-    return _unknown(sent, why, case=(MISMATCH_CLASS[name], (result.refund,)))
+    # Its reference is kept: that a look at our payment does not show it proves nothing from now on.
+    return _unknown(sent, why, case=(MISMATCH_CLASS[name], (result.refund,)), ref=result.refund.ref)
 
 
 def _unknown(
-    sent: Sent, why: str, *, case: tuple[str, tuple[ProviderRefund, ...]] | None = None, burned: bool = False
+    sent: Sent, why: str, *, case: tuple[str, tuple[ProviderRefund, ...]] | None = None, burned: bool = False,
+    ref: str | None = None,
 ) -> Transition:
     """Not known: the next look comes soon, and nothing new is sent before the truth is proved."""
     look = None if case else After(next_look(sent.ports.timing, 0))
@@ -212,7 +214,10 @@ def _unknown(
         events=(Say("operation.unknown", {"operation": str(sent.operation.id), "why": why[:300]}), *opened),
         parts=(
             sent.end("unknown", why[:40]),
-            LearnOperation(sent.operation.id, OperationState.UNKNOWN, look, resend_disabled=burned, note=why[:300]),
+            LearnOperation(
+                sent.operation.id, OperationState.UNKNOWN, look, provider_ref=ref, resend_disabled=burned,
+                note=why[:300],
+            ),
             *((_case(sent, *case),) if case else ()),
         ),
         columns={"attention": case[0]} if case else {},
