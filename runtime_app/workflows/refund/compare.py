@@ -23,7 +23,7 @@ def compare(facts: RefundFacts, ports: Ports, judged: Judged) -> NotNow | Cannot
     """None when all agree, or when the provider cannot be asked about payments at all."""
     account, balance = judged.account, judged.balance
     provider = ports.provider(account)
-    known = facts.balances.get(balance.payment_ref, BalanceFacts())
+    known = facts.balance(account.id, balance.payment_ref)
     if not provider.capabilities(account).reads_payments or known.in_doubt:
         return None  # with a sibling in doubt nothing is submitted anyway
     answer = provider.retrieve_payment(account, payment_ref=balance.payment_ref, deadline=ports.sending)

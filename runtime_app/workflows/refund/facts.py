@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -70,12 +70,17 @@ class ApprovalFacts:
 
 @dataclass(frozen=True, slots=True)
 class BalanceFacts:
-    """Of one payment. `external_provider_minor`: refunds outside of us that the provider has shown so far."""
+    """Of one payment at one account. `external_provider_minor`: refunds outside of us that the provider has shown so
+    far. `elsewhere_minor`: what we have reserved and refunded of the same payment under other accounts."""
 
     reserved_minor: int = 0
     refunded_minor: int = 0
     external_provider_minor: int = 0
     in_doubt: bool = False  # an operation of it is not resolved
+    elsewhere_minor: int = 0
+
+
+Balances = Mapping[str, Mapping[str, BalanceFacts]]  # by payment, then by account; the one that was read last first
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +97,14 @@ class RefundFacts:
     task: Claimed
     tenant: TenantFacts
     accounts: Mapping[str, ProviderAccount] = field(default_factory=dict)  # the default one first
-    balances: Mapping[str, BalanceFacts] = field(default_factory=dict)  # by payment
+    balances: Balances = field(default_factory=dict)
     ours: frozenset[str] = frozenset()  # ids of our operations on the order
     operation: OperationFacts | None = None
     approval: ApprovalFacts | None = None
     cases: tuple[CaseFacts, ...] = ()  # open ones of the operation
+
+    def balance(self, account: str, payment_ref: str) -> BalanceFacts:
+        return balance_of(self.balances, account, payment_ref)
 
     @property
     def account(self) -> ProviderAccount:
@@ -112,6 +120,13 @@ class RefundFacts:
             tenant=self.tenant.slug, workflow=task.workflow, request_key=task.request_key, effect=EFFECT,
             ordinal=task.ordinal,
         )
+
+
+def balance_of(balances: Balances, account: str, payment_ref: str) -> BalanceFacts:
+    """What is known of the payment at this account, and what of it was taken under others."""
+    known = balances.get(payment_ref, {})
+    others = sum(b.reserved_minor + b.refunded_minor for name, b in known.items() if name != account)
+    return replace(known.get(account, BalanceFacts()), elsewhere_minor=others)
 
 
 def load(tasks: Sequence[Claimed]) -> Mapping[UUID, RefundFacts]:
@@ -146,17 +161,19 @@ def _tenants(ids: set[UUID]) -> dict[UUID, TenantFacts]:
 
 def _orders(
     orders: set[tuple[UUID, str]],
-) -> tuple[dict[tuple[UUID, str], dict[str, BalanceFacts]], dict[tuple[UUID, str], set[str]]]:
+) -> tuple[dict[tuple[UUID, str], dict[str, dict[str, BalanceFacts]]], dict[tuple[UUID, str], set[str]]]:
     wanted = [[o[0] for o in orders], [o[1] for o in orders]]
-    balances: dict[tuple[UUID, str], dict[str, BalanceFacts]] = defaultdict(dict)
-    for tenant, order, payment, *figures in rows.run(
-        "SELECT b.tenant_id, b.order_ref, b.payment_ref, b.reserved_minor, b.refunded_minor, b.external_provider_minor,"
+    balances: dict[tuple[UUID, str], dict[str, dict[str, BalanceFacts]]] = defaultdict(dict)
+    for tenant, order, payment, account, *figures in rows.run(
+        "SELECT b.tenant_id, b.order_ref, b.payment_ref, b.account, b.reserved_minor, b.refunded_minor,"
+        " b.external_provider_minor,"
         f" EXISTS (SELECT 1 FROM runtime_app_operation o WHERE o.tenant_id = b.tenant_id AND o.account = b.account"
         f" AND o.payment_ref = b.payment_ref AND o.state IN {_IN_DOUBT}) FROM runtime_app_balance b"
-        " JOIN unnest(%s::uuid[], %s::text[]) AS w(tenant, ref) ON b.tenant_id = w.tenant AND b.order_ref = w.ref",
+        " JOIN unnest(%s::uuid[], %s::text[]) AS w(tenant, ref) ON b.tenant_id = w.tenant AND b.order_ref = w.ref"
+        " ORDER BY b.read_at DESC, b.id",
         wanted,
     ):
-        balances[tenant, order][payment] = BalanceFacts(*figures)
+        balances[tenant, order].setdefault(payment, {})[account] = BalanceFacts(*figures)
     ours: dict[tuple[UUID, str], set[str]] = defaultdict(set)
     for tenant, order, operation in rows.run(
         "SELECT t.tenant_id, t.order_ref, o.id FROM runtime_app_task t"
@@ -168,7 +185,7 @@ def _orders(
     return balances, ours
 
 
-def payments_of(tenant_id: UUID, order_ref: str) -> tuple[Mapping[str, BalanceFacts], frozenset[str]]:
+def payments_of(tenant_id: UUID, order_ref: str) -> tuple[Balances, frozenset[str]]:
     """One order's figures by payment, and the ids of our operations on it."""
     balances, ours = _orders({(tenant_id, order_ref)})
     return balances.get((tenant_id, order_ref), {}), frozenset(ours.get((tenant_id, order_ref), ()))

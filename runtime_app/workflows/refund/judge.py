@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from approvals.requests import AskApproval, CloseApprovals
-from runtime_app.adapters.payments.types import ProviderAccount
-from runtime_app.chronicle import Say
+from runtime_app.chronicle import Say, canonical
 from runtime_app.currencies import EXPONENTS
 from runtime_app.ids import new_id
 from runtime_app.ledger.balances import EndHold, TakeHold
@@ -24,7 +24,7 @@ from runtime_app.workflows.refund.agreement import StillAgreed
 from runtime_app.workflows.refund.compare import Unexplained, compare
 from runtime_app.workflows.refund.facts import EFFECT, RefundFacts
 from runtime_app.workflows.refund.material import differences, fingerprint
-from runtime_app.workflows.refund.order import CannotRefund, Judged, Missing, NotNow, judge
+from runtime_app.workflows.refund.order import CannotRefund, Judged, Missing, NotNow, held_at, judge
 from runtime_app.workflows.refund.submit import send
 from runtime_app.workflows.types import Ports
 
@@ -91,7 +91,7 @@ def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
 
 def _judged_columns(facts: RefundFacts, judged: Judged, mark: str) -> dict[str, Any]:
     state = {k: v for k, v in facts.task.state.items() if k not in {"waiting_for", "postponed"}}
-    state |= {"order": dict(judged.read), "material": dict(judged.material)}
+    state |= {"order": dict(judged.read), "material": dict(judged.material), "account": judged.balance.account}
     return {"payment_ref": judged.balance.payment_ref, "fingerprint": mark, "state": state}
 
 
@@ -130,8 +130,12 @@ def on_ready(facts: RefundFacts, ports: Ports) -> Transition:
     if fingerprint(judged.material) != facts.task.fingerprint:
         then = facts.task.state.get("material", {})
         return _judge_anew(facts, ports, "What was agreed on has changed.", differences(then, judged.material))
+    if held_at(facts, judged.balance.payment_ref) not in (None, judged.account.id):
+        return _judge_anew(facts, ports, "Another account is to pay it now.", ["account"])
     if not _agreed(facts):
         return _judge_anew(facts, ports, "The authority behind the approval is gone.", [])
+    if _is_another(facts, judged):
+        return Transition(columns={"ordinal": facts.task.ordinal + 1}, due=NOW, starts=None)
     return _compared(facts, ports, judged) or _submit(facts, ports, judged)
 
 
@@ -169,7 +173,27 @@ def still_right(facts: RefundFacts, ports: Ports) -> bool:
     operation, judged = facts.operation, judge(facts, ports)
     if operation is None or not isinstance(judged, Judged) or facts.tenant.suspended:
         return False
+    if judged.account.id != operation.account:
+        return False
     return _agreed(facts) and fingerprint(judged.material) == operation.fingerprint
+
+
+def _is_another(facts: RefundFacts, judged: Judged) -> bool:
+    """Whether the request that was frozen before, and proved not sent, is not the one that is agreed on now. Then it is
+    left as it is, and a new one is frozen; else the same one goes on, under the key that the provider may know."""
+    if facts.operation is None:
+        return False
+    frozen = facts.task.state.get("frozen")
+    if frozen is None:  # by a release that did not write it down
+        return facts.operation.fingerprint != facts.task.fingerprint
+    return bool(frozen != _frozen_for(judged))
+
+
+def _frozen_for(judged: Judged) -> str:
+    """What the bytes of a request depend on, as a digest."""
+    names = ("payment_ref", "amount_minor", "currency", "destination", "reason")
+    said = {"account": judged.account.id, **{name: judged.material[name] for name in names}}
+    return hashlib.sha256(canonical(said).encode()).hexdigest()
 
 
 def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
@@ -198,18 +222,14 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
                 "again": facts.operation is not None}),
         ),
         parts=(StillAgreed.of(facts), Unblocked(task.order_ref, balance.payment_ref), operation, call),
-        then=send(facts.operation, operation, call, _sent_by(facts, judged)),
+        columns={"state": {**task.state, "frozen": _frozen_for(judged)}},
+        then=send(facts.operation, operation, call, judged.account),
         lock=operation_id,
         if_refused={
             "sibling_in_flight": _park(Parked.SIBLING_IN_FLIGHT), "not_agreed": Transition(due=NOW, starts=None),
             "case_open": _park(Parked.CASE_OPEN),
         },
     )
-
-
-def _sent_by(facts: RefundFacts, judged: Judged) -> ProviderAccount:
-    """An operation that was prepared before goes to the account that it was frozen for."""
-    return facts.accounts[facts.operation.account] if facts.operation else judged.account
 
 
 def _authority(facts: RefundFacts) -> dict[str, Any]:

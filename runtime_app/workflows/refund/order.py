@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runtime_app.adapters.orders.types import OrderMissing, OrderPayment, OrderSnapshot, OrderUnavailable
@@ -86,7 +86,7 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | Ca
         return CannotRefund("currency_differs", f"The order is in {order.currency}, the request in {task.currency}.")
     payment = payments[ref]
     amount = Money(task.amount_minor, task.currency)
-    account = _account(facts, ports, payment.account)
+    account = _account(facts, ports, payment)
     if isinstance(account, NotNow):
         return account
     if (why := ports.provider(account).check_representable(amount)) is not None:
@@ -99,10 +99,12 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | Ca
         # A sibling may have handed over its refund after our operations were read: look once more at these very ones
         # before they count as made outside of us.
         return NotNow("the order shows a refund of an operation that was not known a moment ago", {"strangers": seen})
-    told = sum(r.amount_minor for r in payment.refunds if r.operation_id not in facts.ours)
+    known = _without_own_hold(facts, account, ref)
+    # What we took of it under another account is as gone as what somebody else took.
+    told = sum(r.amount_minor for r in payment.refunds if r.operation_id not in facts.ours) + known.elsewhere_minor
     # One and the same refund may be in both records, so that the larger of the two counts and not their sum.
-    external = max(told, facts.balances.get(ref, BalanceFacts()).external_provider_minor)
-    problem = _too_much(facts, order, payment, external, amount)
+    external = max(told, known.external_provider_minor)
+    problem = _too_much(order, payment, external, known, amount)
     if problem is not None:
         return problem
     material = {
@@ -118,9 +120,11 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | Ca
     return Judged(material, balance, {"version": order.version, "as_of": order.as_of.isoformat()}, account)
 
 
-def _account(facts: RefundFacts, ports: Ports, named: str | None) -> ProviderAccount | NotNow:
-    """The account that the order names, else the tenant's own default."""
-    wanted = named or next(iter(facts.accounts), None)
+def _account(facts: RefundFacts, ports: Ports, payment: OrderPayment) -> ProviderAccount | NotNow:
+    """The account that the order names, else the one at which we know the payment, else the tenant's own default. A
+    payment does not wander because another account became the default."""
+    known = [name for name in facts.balances.get(payment.payment_ref, {}) if _is_open(facts, name)]
+    wanted = payment.account or next(iter(known), None) or next(iter(facts.accounts), None)
     if wanted is None:
         return NotNow("this tenant has no account at a payment provider yet")
     account = facts.accounts.get(wanted)
@@ -129,13 +133,33 @@ def _account(facts: RefundFacts, ports: Ports, named: str | None) -> ProviderAcc
     return account
 
 
+def _is_open(facts: RefundFacts, name: str) -> bool:
+    account = facts.accounts.get(name)
+    return account is not None and not account.closed
+
+
+def held_at(facts: RefundFacts, payment_ref: str) -> str | None:
+    """The account at which the task's hold was taken; None when it has none that is known of."""
+    known = facts.balances.get(payment_ref, {})
+    told: str | None = facts.task.state.get("account")
+    return told or next((name for name, b in known.items() if b.reserved_minor), None)
+
+
+def _without_own_hold(facts: RefundFacts, account: ProviderAccount, payment_ref: str) -> BalanceFacts:
+    """The balance; the task's own hold, wherever it was taken, does not stand against it."""
+    known, amount = facts.balance(account.id, payment_ref), facts.task.amount_minor or 0
+    if facts.task.status not in {Status.READY, Status.RECONCILING}:  # a same-key resend is judged while reconciling
+        return known
+    if held_at(facts, payment_ref) in (None, account.id):
+        return replace(known, reserved_minor=known.reserved_minor - amount)
+    return replace(known, elsewhere_minor=known.elsewhere_minor - amount)
+
+
 def _too_much(
-    facts: RefundFacts, order: OrderSnapshot, payment: OrderPayment, external: int, amount: Money
+    order: OrderSnapshot, payment: OrderPayment, external: int, known: BalanceFacts, amount: Money
 ) -> CannotRefund | None:
-    known = facts.balances.get(payment.payment_ref, BalanceFacts())
-    # The task's own hold does not stand against it.
-    reserved = known.reserved_minor - (amount.minor if _holds_already(facts) else 0)
-    left = Money(max(0, payment.captured_minor - external - reserved - known.refunded_minor), order.currency)
+    left = Money(max(0, payment.captured_minor - external - known.reserved_minor - known.refunded_minor),
+                 order.currency)
     if amount.minor <= left.minor:
         return None
     others = [p for p in order.payments if p.payment_ref != payment.payment_ref]
@@ -148,6 +172,3 @@ def _too_much(
         )
     return CannotRefund("remaining_too_small", f"Only {left} remains to be refunded of {payment.payment_ref}.")
 
-
-def _holds_already(facts: RefundFacts) -> bool:
-    return facts.task.status in {Status.READY, Status.RECONCILING}  # a same-key resend is judged while reconciling

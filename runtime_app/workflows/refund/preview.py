@@ -9,7 +9,7 @@ from datetime import datetime
 from runtime_app import rows
 from runtime_app.adapters.orders.types import OrderMissing, OrderSystem, OrderUnavailable
 from runtime_app.models import Tenant
-from runtime_app.workflows.refund.facts import BalanceFacts, payments_of
+from runtime_app.workflows.refund.facts import payments_of
 from runtime_app.workflows.refund.order import CannotRefund, NotNow
 
 TIMEOUT = 5.0  # seconds; somebody is looking at a page
@@ -46,9 +46,10 @@ def preview(orders: OrderSystem, tenant: Tenant, order_ref: str) -> Preview | Ca
     payments = []
     for payment in answer.payments:
         external = sum(r.amount_minor for r in payment.refunds if r.operation_id not in ours)
-        known = balances.get(payment.payment_ref, BalanceFacts())
-        external = max(external, known.external_provider_minor)
-        left = max(0, payment.captured_minor - external - known.reserved_minor - known.refunded_minor)
+        known = balances.get(payment.payment_ref, {}).values()
+        external = max([external, *(b.external_provider_minor for b in known)])
+        taken = sum(b.reserved_minor + b.refunded_minor for b in known)
+        left = max(0, payment.captured_minor - external - taken)
         asked = requested.get(payment.payment_ref, 0) + (requested.get(None, 0) if len(answer.payments) == 1 else 0)
         payments.append(PaymentPreview(payment.payment_ref, payment.captured_minor, left, asked))
     return Preview(answer.order_ref, answer.version, answer.as_of, answer.currency, tuple(payments))
