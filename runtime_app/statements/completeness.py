@@ -11,6 +11,7 @@ from runtime_app.models import Statement, StatementDay
 from runtime_app.money import Money
 
 NOT_YET = "There is no statement of this day yet."
+CONTRADICTS = "and was told as"  # in the trouble of a statement that tells a line otherwise than before
 MOST = 300
 
 
@@ -63,7 +64,13 @@ def governing(told: Sequence[Statement]) -> Statement | None:
 
 def _agrees(later: Statement, one: Statement) -> bool:
     balances = (later.opening_minor, later.closing_minor)
-    return later.lines_new == 0 and balances in ((None, None), (one.opening_minor, one.closing_minor))
+    same = balances in ((None, None), (one.opening_minor, one.closing_minor))
+    return later.lines_new == 0 and same and CONTRADICTS not in later.trouble
+
+
+def whole(day: StatementDay) -> Statement | None:
+    """The statement that is the whole day, by itself, if one is."""
+    return governing(list(Statement.objects.filter(day=day).order_by("taken_at", "id")))
 
 
 def judge(day: StatementDay) -> str:
@@ -71,15 +78,15 @@ def judge(day: StatementDay) -> str:
     told = list(Statement.objects.filter(day=day).order_by("taken_at", "id"))
     if not told:
         return NOT_YET
-    whole = governing(told)
-    if whole is None:
+    one = governing(told)
+    if one is None:
         other = "The statements of this day show different lines, and none of them shows all."
         return next((s.trouble for s in reversed(told) if s.trouble), other)
-    return (_number_trouble(day, whole) or _opening_trouble(day, whole))[:MOST]
+    return (_number_trouble(day, one) or _opening_trouble(day, one))[:MOST]
 
 
-def _number_trouble(day: StatementDay, whole: Statement) -> str:
-    number = _number(whole)
+def _number_trouble(day: StatementDay, one: Statement) -> str:
+    number = _number(one)
     before = (
         Statement.objects.filter(day__account_id=day.account_id, day__day__lt=day.day).exclude(sequence="")
         .select_related("day").order_by("-day__day", "-taken_at").first()
@@ -99,15 +106,15 @@ def _number(statement: Statement | None) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def _opening_trouble(day: StatementDay, whole: Statement) -> str:
+def _opening_trouble(day: StatementDay, one: Statement) -> str:
     told = list(
         Statement.objects.filter(day__account_id=day.account_id, day__day=day.day - timedelta(days=1))
         .order_by("taken_at", "id")
     )
     before = governing(told)
-    if before is None or before.closing_minor is None or whole.opening_minor is None:
+    if before is None or before.closing_minor is None or one.opening_minor is None:
         return ""
-    if (before.currency, before.closing_minor) == (whole.currency, whole.opening_minor):
+    if (before.currency, before.closing_minor) == (one.currency, one.opening_minor):
         return ""
-    return (f"The opening balance {_shown(whole.opening_minor, whole.currency)} is not the closing balance of the day"
+    return (f"The opening balance {_shown(one.opening_minor, one.currency)} is not the closing balance of the day"
             f" before, {_shown(before.closing_minor, before.currency)}.")

@@ -63,7 +63,8 @@ def take(
     stored.day.refresh_from_db()
     return Taken(
         day=stored.day, statement=stored.statement, fresh=stored.fresh, lines_told=stored.statement.lines_told,
-        lines_new=stored.statement.lines_new if stored.fresh else 0, trouble=stored.day.trouble,
+        lines_new=stored.statement.lines_new if stored.fresh else 0,
+        trouble=stored.statement.trouble or stored.day.trouble,
         classes=compare.classes(stored.day),
     )
 

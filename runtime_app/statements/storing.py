@@ -57,7 +57,7 @@ def store(account: Account, told: types.Statement, *, actor: str, adapter_versio
         troubles = _troubles(day, told, known)
         before = Statement.objects.filter(day=day, sha256=told.sha256).first()
         if before is not None:
-            _judge_again(before, troubles)
+            _judge_again(before, day, troubles, now)
         statement = before or _insert(account, day, told, troubles, known, actor, now)
         if before is None:
             store_evidence(
@@ -93,7 +93,7 @@ def _troubles(day: StatementDay, told: types.Statement, known: Mapping[str, _Kno
     first = {line.ref: line for line in reversed(told.lines)}
     own = [line for line in first.values() if line.ref not in known or known[line.ref].day_id == day.id]
     return [
-        *completeness.inner_trouble(told, own), *_contradictions(told, first, known), *_left_out(day, first, known)
+        *_contradictions(told, first, known), *completeness.inner_trouble(told, own), *_left_out(day, first, known)
     ]
 
 
@@ -112,8 +112,9 @@ def _contradictions(
             differs = (before.amount_minor, before.currency, before.kind) != (
                 line.amount.minor, line.amount.currency, line.kind)
         if differs:
-            troubles.append(f"Line {line.ref[:60]} is told as {line.amount} and was told as {was}.")
-    return troubles[:3]
+            told_as = f"Line {line.ref[:60]} is told as {line.amount}"
+            troubles.append(f"{told_as} {completeness.CONTRADICTS} {was}.")
+    return troubles[:1]
 
 
 def _left_out(day: StatementDay, first: Mapping[str, object], known: Mapping[str, _Known]) -> list[str]:
@@ -128,11 +129,14 @@ def _joined(troubles: list[str]) -> str:
     return " ".join(troubles)[:completeness.MOST]
 
 
-def _judge_again(statement: Statement, troubles: list[str]) -> None:
-    """What stood against it before may have been explained since, by a statement of another day."""
+def _judge_again(statement: Statement, day: StatementDay, troubles: list[str], now: datetime) -> None:
+    """What stood against it before may have been explained since, by a statement of another day. While none of a
+    day's statements is the whole of it, the one that is told again is the provider's last word."""
     if statement.trouble != _joined(troubles):
         statement.trouble = _joined(troubles)
         Statement.objects.filter(id=statement.id).update(trouble=statement.trouble)
+    if day.state == "open" and completeness.whole(day) is None:
+        Statement.objects.filter(id=statement.id).update(taken_at=now)
 
 
 def _insert(
@@ -185,7 +189,7 @@ def _note_told_again(day: StatementDay, told: types.Statement, known: Mapping[st
     again = [known[ref].id for ref, n in times.items()
              if ref in known and not known[ref].told_again and (n > 1 or known[ref].day_id != day.id)]
     rows.run(
-        "UPDATE runtime_app_statementline SET note = left(%s || note, 300) WHERE id = ANY(%s)",
+        "UPDATE runtime_app_statementline SET note = rtrim(left(%s || note, 300)) WHERE id = ANY(%s)",
         [f"{DUPLICATE}: told again on {told.day}. ", again],
     )
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from runtime_app.models import Account, Operation, Statement, StatementDay, StatementLine
+from runtime_app.models import Account, Operation, StatementDay, StatementLine
 from runtime_app.statements import calendar, completeness
 from runtime_app.states import OperationState
 from runtime_app.timing import Timing
@@ -44,4 +44,4 @@ def is_covered(account: Account, day: date, timing: Timing) -> bool:
 def _is_whole(row: StatementDay) -> bool:
     if row.state == "closed":
         return True
-    return completeness.governing(list(Statement.objects.filter(day=row).order_by("taken_at", "id"))) is not None
+    return completeness.whole(row) is not None

@@ -52,7 +52,7 @@ class Books:
 
     def in_doubt(self, minor: int = 2500, fault: str = "F3", **parameters: Any) -> Operation:
         """A refund whose answer is lost; nobody asks again by itself for an hour."""
-        self.world.retime(reconcile_after=[3600], reconcile_every=3600)
+        self.world.retime(reconcile_after=[3600.0], reconcile_every=3600.0)
         order = self.world.order()
         self.world.sandbox.fault(fault, match={"payment_ref": f"pi_{order}"}, **parameters)
         task = self.world.ask(order, minor)
@@ -82,8 +82,16 @@ class Books:
         return ingest.take(self.account, told, actor=ACTOR, day=wanted)
 
     def take(self, *lines: types.StatementLine, **facts: Any) -> Taken:
-        """A statement that says just this."""
-        return ingest.take(self.account, self.statement(*lines, **facts), actor=ACTOR)
+        """A statement that says just this, once its day is over."""
+        told = self.statement(*lines, **facts)
+        while not calendar.is_over(self.account, told.day):
+            self.next_day()
+        taken = ingest.take(self.account, told, actor=ACTOR)
+        assert taken.refused == "", taken
+        return taken
+
+    def days_after(self, count: int) -> date:
+        return self.day + timedelta(days=count)
 
     def statement(self, *lines: types.StatementLine, **facts: Any) -> types.Statement:
         said = [str(line) for line in lines] + [str(facts)]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from runtime_app import statements
-from runtime_app.models import Statement, StatementDay, StatementLine
+from runtime_app.models import StatementLine
 from tests.statements.books import Books
 
 

@@ -38,7 +38,7 @@ def _read(account: ProviderAccount, raw: bytes) -> Statement:
     return Statement(
         day=day, lines=lines, sha256=hashlib.sha256(raw).hexdigest(), source=SOURCE, account_ref=iban,
         sequence=(statement.text("ElctrncSeqNb", "LglSeqNb") or "")[:60], opening=opening, closing=closing,
-        count_told=_count(statement),
+        count_told=_count(statement, len(lines)),
     )
 
 
@@ -101,8 +101,9 @@ def _check_day(statement: Node, day: date, zone: ZoneInfo) -> None:
                       "one day at a time.")
 
 
-def _count(statement: Node) -> int | None:
+def _count(statement: Node, lines: int) -> int | None:
+    """How many lines the bank counts. It counts entries, and one entry may hold several payments."""
     text = statement.text("TxsSummry/TtlNtries/NbOfNtries")
     if text is not None and not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise Refused(f"the statement: {text[:40]!r} is no number of entries.")
-    return int(text) if text is not None else None
+    return lines + int(text) - sum(1 for _ in statement.all("Ntry")) if text is not None else None
