@@ -12,13 +12,13 @@ from datetime import datetime
 from uuid import UUID
 
 from runtime_app import accounts, rows
-from runtime_app.adapters.payments.types import Deadline, ProviderAccount
+from runtime_app.adapters.payments.types import Deadline, Inconclusive, ProviderAccount
 from runtime_app.chronicle import Say
 from runtime_app.ids import new_id
 from runtime_app.ledger.balances import ConsumeLate, ReturnRefund
 from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.cases import OpenCase
-from runtime_app.ledger.operations import FollowMoney
+from runtime_app.ledger.operations import FollowMoney, Unmoved
 from runtime_app.ledger.pace import AtPace, Grant
 from runtime_app.money import Money
 from runtime_app.outbox import Tell, tell_order_system
@@ -27,6 +27,7 @@ from runtime_app.reconciliation.pace import LOOK, hear
 from runtime_app.reconciliation.reading import Asked, Reading, read
 from runtime_app.reconciliation.table import Situation, Verdict, decide
 from runtime_app.states import OperationState, Status
+from runtime_app.timing import Timing
 from runtime_app.transitions import Applied, Guard, Part, Refused, Transition, apply_one
 from runtime_app.workflows.types import Ports
 
@@ -46,33 +47,47 @@ class Watched:
     first_submit_at: datetime | None
     guard: Guard
     tenant: str
+    again_at: datetime  # somebody else looks then, if this look does not come to its end
 
 
 def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
     """Look at the operations whose next look is due; returns how many were looked at."""
-    timing = ports.timing
     found = rows.run(
-        "UPDATE runtime_app_operation AS o SET next_check_at = CASE WHEN o.last_possible_send_at > runtime_now()"
-        " - make_interval(secs => CASE o.state WHEN 'not_executed' THEN %s WHEN 'failed' THEN %s ELSE 0 END)"
-        " THEN runtime_now() + make_interval(secs => %s) END"
+        "UPDATE runtime_app_operation AS o SET next_check_at = runtime_now() + make_interval(secs => %s)"
         " FROM runtime_app_task t, runtime_app_tenant n WHERE t.id = o.task_id AND n.id = o.tenant_id AND o.id IN ("
         f" SELECT id FROM runtime_app_operation WHERE state IN {_ENDED} AND next_check_at <= (SELECT runtime_now())"
         " ORDER BY next_check_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
         " RETURNING o.id, o.task_id, o.tenant_id, o.account, o.order_ref, o.payment_ref, o.amount_minor, o.currency,"
-        " o.state, o.provider_ref, o.first_submit_at, t.revision, t.status, n.slug",
-        [timing.late_watch, timing.refused_watch, timing.late_watch_every, limit],
+        " o.state, o.provider_ref, o.first_submit_at, t.revision, t.status, n.slug, o.next_check_at",
+        [ports.timing.lease, limit],
     )
     held = accounts.of_tenants({row[2] for row in found})
     for row in found:
         watched = Watched(
             id=row[0], tenant_id=row[2], account=row[3], order_ref=row[4], payment_ref=row[5],
             amount=Money(row[6], row[7]), state=OperationState(row[8]), provider_ref=row[9], first_submit_at=row[10],
-            guard=Guard(row[1], row[11], Status(row[12])), tenant=row[13],
+            guard=Guard(row[1], row[11], Status(row[12])), tenant=row[13], again_at=row[14],
         )
         account = held.get(watched.tenant_id, {}).get(watched.account)
-        if account is not None and account.provider in ports.providers:
+        if account is None or account.provider not in ports.providers:
+            _rest(watched, ports.timing)
+        else:
             _look(watched, account, ports, actor)
     return len(found)
+
+
+def _rest(watched: Watched, timing: Timing, *, told_nothing: bool = False) -> None:
+    """When to look again, unless somebody has hinted at it since this look began. A look that was told nothing is made
+    again: whoever hinted has no other way to be heard."""
+    rows.run(
+        "UPDATE runtime_app_operation AS o SET next_check_at = CASE"
+        " WHEN %s THEN runtime_now() + make_interval(secs => %s)"
+        " WHEN o.last_possible_send_at > runtime_now()"
+        " - make_interval(secs => CASE o.state WHEN 'not_executed' THEN %s WHEN 'failed' THEN %s ELSE 0 END)"
+        " THEN runtime_now() + make_interval(secs => %s) END WHERE o.id = %s AND o.next_check_at = %s",
+        [told_nothing, timing.retry_most, timing.late_watch, timing.refused_watch, timing.late_watch_every,
+         watched.id, watched.again_at],
+    )
 
 
 def is_anything_due() -> bool:
@@ -120,6 +135,7 @@ def _look(watched: Watched, account: ProviderAccount, ports: Ports, actor: str) 
     pace = replace(pace, cost=0.0, heard=hear(answer), sweeps=provider.capabilities(account).sweeps)
     found = _transition(watched, row.verdict, seen, end)
     apply_one(watched.guard, replace(found, parts=(pace, *found.parts)), actor=actor)
+    _rest(watched, ports.timing, told_nothing=isinstance(answer, Inconclusive))
 
 
 def _later(operation_id: UUID, seconds: float) -> None:
@@ -140,7 +156,7 @@ def _transition(watched: Watched, verdict: Verdict, seen: Reading, end: EndCall)
         case Verdict.CASE_RETURNED:
             why = "the provider shows it as failed after it had succeeded"
             parts: tuple[Part, ...] = (
-                end, ReturnRefund(), FollowMoney(watched.id, watched.state, OperationState.RETURNED, end.id),
+                end, ReturnRefund(), FollowMoney(watched.id, OperationState.RETURNED, end.id),
                 _tell(watched, "returned", watched.provider_ref),
             )
             returned = Say("operation.returned", {"operation": str(watched.id), "code": _code(seen)})
@@ -177,7 +193,7 @@ def _landed(watched: Watched, seen: Reading, end: EndCall) -> Transition:
     taken = (ConsumeLate(watched.account, watched.payment_ref, moved),) if moved else ()
     succeeded = Say("operation.succeeded", {"operation": str(watched.id), "provider_ref": ref, "late": True})
     why = "it was executed after its absence or refusal had been proved"
-    known = FollowMoney(watched.id, watched.state, OperationState.SUCCEEDED, end.id, ref)
+    known = FollowMoney(watched.id, OperationState.SUCCEEDED, end.id, ref)
     parts = (end, *taken, known, _tell(watched, "succeeded", ref))
     return _told(watched, "LATE_EXECUTION", why, seen, parts, succeeded)
 
@@ -194,7 +210,8 @@ def _told(watched: Watched, name: str, why: str, seen: Reading, parts: tuple[Par
     opened = () if is_open(watched.id, name) else (Say("case.opened", {"class": name, "why": why}),)
     if not opened and not says:
         return Transition(parts=(parts[0],), starts=None)  # it is known already; only the evidence is new
-    return Transition(events=(*says, *opened), columns={"attention": name}, parts=(*parts, case), starts=None)
+    parts = (*parts, Unmoved(watched.id, watched.state), case)
+    return Transition(events=(*says, *opened), columns={"attention": name}, parts=parts, starts=None)
 
 
 def _is_told(watched: Watched, seen: Reading) -> bool:

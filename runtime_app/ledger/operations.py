@@ -149,20 +149,14 @@ class LearnOperation:
 
 
 @dataclass(frozen=True, slots=True)
-class FollowMoney:
-    """A proved outcome gives way to a later truth: executed after all, or returned. Only the money's own facts move.
-
-    Refused as `moved_on` when the outcome is no longer what it `was` when the provider was asked: somebody else has
-    seen the same truth, or a newer one, and has followed it.
-    """
+class Unmoved:
+    """Refuses as `moved_on` when the outcome is no longer what it `was` when the provider was asked: somebody else has
+    seen the same truth, or a newer one, and has followed it."""
 
     id: UUID
     was: OperationState
-    state: OperationState
-    evidence_id: UUID
-    provider_ref: str | None = None
 
-    rank: ClassVar[int] = 23
+    rank: ClassVar[int] = 21
     survives: ClassVar[bool] = False
 
     @classmethod
@@ -176,11 +170,37 @@ class FollowMoney:
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowMoney:
+    """A proved outcome gives way to a later truth: executed after all, or returned. Only the money's own facts move.
+
+    What was executed after all is looked at once more: another look, or a hint, may have come between question and
+    answer.
+    """
+
+    id: UUID
+    state: OperationState
+    evidence_id: UUID
+    provider_ref: str | None = None
+
+    rank: ClassVar[int] = 23
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
         for _, part in wanted:
             rows.run(
-                "UPDATE runtime_app_operation SET state = %s, resolved_by_id = %s, next_check_at = NULL,"
+                "UPDATE runtime_app_operation SET state = %s, resolved_by_id = %s,"
+                " next_check_at = CASE WHEN %s THEN runtime_now() END,"
                 " provider_ref = coalesce(provider_ref, %s), note = 'a late truth' WHERE id = %s",
-                [part.state, part.evidence_id, part.provider_ref, part.id],
+                [part.state, part.evidence_id, part.state == OperationState.SUCCEEDED, part.provider_ref, part.id],
             )
 
 

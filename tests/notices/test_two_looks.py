@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from django.db import connection, transaction
 
 from runtime_app import rows, tasks, watch
@@ -18,7 +19,7 @@ from tests.notices.test_hints import NEVER
 from tests.world import World
 
 
-def _two_at_once(world: World, hint: Callable[[], object]) -> None:
+def _two_at_once(world: World, hint: Callable[[], object], meanwhile: Callable[[], object] = lambda: None) -> None:
     """One worker's look is at the provider when a notice comes; another's begins then, and ends first."""
     asked, answer, ports = threading.Event(), threading.Event(), world.ports()
 
@@ -41,6 +42,7 @@ def _two_at_once(world: World, hint: Callable[[], object]) -> None:
     worker.start()
     try:
         assert asked.wait(30)
+        meanwhile()
         hint()
         assert watch.watch(ports, actor="worker:quick", limit=1) == 1
     finally:
@@ -89,6 +91,53 @@ def test_a_return_that_two_workers_see_is_told_once(world: World) -> None:
     assert world.operation(task).state == "returned"
     assert Balance.objects.get(payment_ref=f"pi_{order}").refunded_minor == 0
     assert world.events(task).count("operation.returned") == 1 and Case.objects.count() == 1
+
+
+def test_an_answer_that_is_older_than_another_look_is_not_the_last_word(world: World) -> None:
+    """Row 23: the first look saw it done, the second that it failed after all; the first is recorded last."""
+    order, task = _late(world)
+    operation, refund = world.operation(task), str(world.effects(order)[0]["id"])
+    _two_at_once(world, lambda: watch.hint(operation.id), lambda: world.sandbox.set_refund(refund, "failed"))
+    until(world, lambda: world.operation(task).state == "returned")
+    assert Balance.objects.get(payment_ref=f"pi_{order}").refunded_minor == 0
+
+
+def _done(world: World) -> tuple[str, Task, str]:
+    world.retime(**NEVER)
+    order = world.order()
+    task = world.ask(order, 1000)
+    world.finish(task)
+    return order, task, str(world.effects(order)[0]["id"])
+
+
+def test_a_look_that_was_told_nothing_is_made_again(world: World, stripe: Teller) -> None:
+    """C06 and F27: the notice of the late failure comes while the provider cannot be asked."""
+    order, task, refund = _done(world)
+    world.sandbox.set_refund(refund, "failed")
+    world.sandbox.fault("F27", times=2, match={"payment_ref": f"pi_{order}"})
+    told = stripe.tell(event(refund, status="failed", kind="refund.failed"))
+    handled(world, told)
+    until(world, lambda: world.operation(task).state == "returned")
+    findings = Call.objects.filter(operation__task=task, kind="query").order_by("started_at")
+    assert next(call.finding for call in findings) == "inconclusive"
+
+
+def test_a_look_that_dies_is_made_again(world: World) -> None:
+    """P4: whoever looks may be killed in the middle; the hint is not lost with it."""
+    _, task, refund = _done(world)
+    world.sandbox.set_refund(refund, "failed")
+
+    def dies(real: Any, *args: Any, **kwargs: Any) -> Any:
+        raise KeyboardInterrupt
+
+    ports = world.ports()
+    deadly = replace(ports, providers={"stripe": Bent(ports.providers["stripe"], find_refunds=dies)})
+    watch.hint(world.operation(task).id)
+    with pytest.raises(KeyboardInterrupt):
+        watch.watch(deadly, actor="worker:dies", limit=1)
+    assert world.operation(task).state == "succeeded" and not watch.is_anything_due()
+    world.clock(seconds=world.timing.lease + 1)
+    until(world, lambda: world.operation(task).state == "returned")
 
 
 def test_a_duplicate_that_a_person_has_dealt_with_is_not_booked_again(world: World, stripe: Teller) -> None:
