@@ -145,7 +145,8 @@ ROWS: tuple[Row, ...] = (
     # A provider that cannot be asked: the same request again is the question, then a statement, then a person.
     Row(21, F.NO_LOOKUP, "a sender may still be alive, or it is too early", lambda s: not s.no_sender or not s.aged,
         V.WAIT),
-    Row(21, F.NO_LOOKUP, "the same request may be sent again under the same key", lambda s: s.may_resend, V.RESEND),
+    Row(21, F.NO_LOOKUP, "no cancel wished, and the same request may be sent again under the same key",
+        lambda s: s.may_resend and not s.cancel_wished, V.RESEND),
     Row(21, F.NO_LOOKUP, "after the handover", lambda s: s.handover_passed, V.CASE_LOOKUP_UNAVAILABLE, "person"),
     Row(21, F.NO_LOOKUP, "else", lambda s: True, V.WAIT),
 )
