@@ -19,10 +19,11 @@ from runtime_app.bell import ring
 from runtime_app.chronicle import Say
 from runtime_app.ledger import looks
 from runtime_app.notices import words
+from runtime_app.notices.courses import Course, course
 from runtime_app.notices.record import Heard, Told, keep_evidence, settle
 from runtime_app.points import point
 from runtime_app.reconciliation.schedule import backoff
-from runtime_app.states import UNRESOLVED, OperationState, Status
+from runtime_app.states import OperationState, Status
 from runtime_app.transitions import Applied, Guard, Refused, Transition, apply_one
 from runtime_app.workflows.types import Ports
 
@@ -75,14 +76,15 @@ def _hear(told: Told, ports: Ports, actor: str) -> str | None:
     try:
         for _ in range(_LOST_MOST):
             named = _named(told)
+            way = course(named.state if named is not None else None)
             if named is None:
                 _of_nobody(told, ports)
-            elif named.state in UNRESOLVED:
+            elif way == Course.WAKE:
                 woken = _wake(told, named, ports, actor)
                 if woken is None:
                     continue  # it has moved meanwhile
                 return named.lane if woken else None
-            elif named.state == OperationState.PREPARED:
+            elif way == Course.WAIT:
                 _wait(told, words.NOT_YET, words.NOT_SENT, ports)
             else:
                 _of_a_proved_outcome(told, named, ports)

@@ -390,7 +390,7 @@ class Rules:
                 return self._hand(found, who, hand._replace(step=Step.CANCELLING))
         pending = verdict in {Verdict.WAIT_PENDING, Verdict.CASE_STALE_PENDING}
         case = verdict.value.partition("case:")[2]
-        frozen = case in FROZEN_BY
+        frozen = verdict == Verdict.CASE_MISMATCH or case in FROZEN_BY
         return self._drop(self._moved(
             world, S.RECONCILING, O.PENDING if pending else O.UNKNOWN, due=not frozen, frozen=frozen,
             case=world.case or bool(case), burned=world.burned or verdict == Verdict.STOP_RESENDS), who)

@@ -3,53 +3,65 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from tests.model.protocol import Protocol, Rules
 from tests.model.world import ENDED, FINAL, REMEMBERED, WAITING_FOR_PEOPLE, Broken, Provider, World, broken
 
+State = TypeVar("State", bound=tuple[Any, ...])
+
 
 @dataclass(slots=True)
-class Searched:
+class Searched(Generic[State]):
     """`why` is what was broken first, None when nothing was; `story` the shortest way to it."""
 
     states: int
     edges: int
     why: str | None = None
     story: list[str] = field(default_factory=list)
-    stuck: World | None = None  # from here no end and no person can be reached without a fault
+    stuck: State | None = None  # from here nothing good can be reached without a fault
 
 
 def search(
     protocol: Protocol, provider: Provider, first: World, *, lifted: frozenset[str] = frozenset(), live: bool = False,
-    most: int = 2_000_000,
-) -> Searched:
+) -> Searched[World]:
     """Look at every state that `first` may become; `live` also asks whether each can come to an end without a fault."""
     rules = Rules(protocol, provider, lifted)
     first = first._replace(key=REMEMBERED if provider.window else ENDED)
-    came: dict[World, tuple[World, str] | None] = {first: None}
-    back: dict[World, list[World]] = {}
+    return explore(first, rules.edges, broken, alike=_canonical, good=_seen_or_ended if live else None)
+
+
+def explore(
+    first: State, edges_of: Callable[[State], Iterable[tuple[str, State]]], wrong: Callable[[State], str | None], *,
+    alike: Callable[[State], State], good: Callable[[State], bool] | None = None, most: int = 2_000_000,
+) -> Searched[State]:
+    """Look at every state that `first` may become. With `good`, one from which no good state can be reached without a
+    fault is `stuck`; a state says by its `faults` how many may still happen."""
+    came: dict[State, tuple[State, str] | None] = {first: None}
+    back: dict[State, list[State]] = {}
     todo = deque([first])
     edges = 0
     while todo:
-        world = todo.popleft()
+        state = todo.popleft()
         try:
-            for what, after in rules.edges(world):
+            for what, after in edges_of(state):
                 edges += 1
-                after = _canonical(after)
-                if live and after.faults == world.faults:
-                    back.setdefault(after, []).append(world)
+                after = alike(after)
+                if good is not None and after.faults == state.faults:  # type: ignore[attr-defined]
+                    back.setdefault(after, []).append(state)
                 if after in came:
                     continue
-                came[after] = (world, what)
-                if (why := broken(after)) is not None:
+                came[after] = (state, what)
+                if (why := wrong(after)) is not None:
                     return Searched(len(came), edges, why, _story(came, after))
                 todo.append(after)
-        except Broken as wrong:
-            return Searched(len(came), edges, str(wrong), _story(came, world))
+        except Broken as broke:
+            return Searched(len(came), edges, str(broke), _story(came, state))
         if len(came) > most:
             raise RuntimeError(f"more than {most} states")
-    return Searched(len(came), edges, stuck=_stuck(came, back) if live else None)
+    return Searched(len(came), edges, stuck=None if good is None else _stuck(came, back, good))
 
 
 def _canonical(world: World) -> World:
@@ -61,7 +73,12 @@ def _canonical(world: World) -> World:
     return world._replace(hands=(right, left), lock=1 - world.lock if world.lock >= 0 else -1, wire=wire)
 
 
-def _story(came: dict[World, tuple[World, str] | None], last: World) -> list[str]:
+def _seen_or_ended(world: World) -> bool:
+    """Somebody has ended it or gets to see it."""
+    return world.status in FINAL or world.status in WAITING_FOR_PEOPLE or world.case
+
+
+def _story(came: dict[State, tuple[State, str] | None], last: State) -> list[str]:
     story, at = [], came[last]
     while at is not None:
         story.append(at[1])
@@ -69,13 +86,14 @@ def _story(came: dict[World, tuple[World, str] | None], last: World) -> list[str
     return story[::-1]
 
 
-def _stuck(came: dict[World, tuple[World, str] | None], back: dict[World, list[World]]) -> World | None:
-    """A state from which nobody ever ends it or gets to see it, if there is one."""
-    good = {w for w in came if w.status in FINAL or w.status in WAITING_FOR_PEOPLE or w.case}
-    todo = deque(good)
+def _stuck(
+    came: dict[State, tuple[State, str] | None], back: dict[State, list[State]], good: Callable[[State], bool]
+) -> State | None:
+    reached = {state for state in came if good(state)}
+    todo = deque(reached)
     while todo:
         for before in back.get(todo.popleft(), ()):
-            if before not in good:
-                good.add(before)
+            if before not in reached:
+                reached.add(before)
                 todo.append(before)
-    return next((world for world in came if world not in good), None)
+    return next((state for state in came if state not in reached), None)

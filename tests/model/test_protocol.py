@@ -36,7 +36,9 @@ def told(request: pytest.FixtureRequest) -> Iterator[dict[str, int]]:
               f" limits shown={sums['limits']}/{len(LIMITS)}")
 
 
-def _search(protocol: Protocol, provider: Provider, first: World, told: dict[str, int], **options: object) -> Searched:
+def _search(
+    protocol: Protocol, provider: Provider, first: World, told: dict[str, int], **options: object
+) -> Searched[World]:
     found = search(protocol, provider, first, **options)  # type: ignore[arg-type]
     told["states"] += found.states
     told["edges"] += found.edges
