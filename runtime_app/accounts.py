@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -12,20 +13,27 @@ from runtime_app import rows
 from runtime_app.adapters import payments
 from runtime_app.adapters.payments.types import Capabilities, PaymentProvider, ProviderAccount
 from runtime_app.models import Account, Tenant
-from runtime_app.sealing import seal, unseal
+from runtime_app.sealing import Unsealable, seal, unseal
+
+log = logging.getLogger(__name__)
 
 _READ = (
     "SELECT tenant_id, ref, provider, api_key_sealed, base_url, mode, settings, notice_secrets_sealed, time_zone,"
-    " closed_at IS NOT NULL FROM runtime_app_account WHERE tenant_id = ANY(%s)"
+    " closed_at IS NOT NULL, is_default FROM runtime_app_account WHERE tenant_id = ANY(%s)"
     " ORDER BY closed_at IS NOT NULL, is_default DESC, ref"
 )
 
 
 def of_tenants(ids: Iterable[UUID]) -> dict[UUID, dict[str, ProviderAccount]]:
-    """The accounts by tenant and reference, secrets opened: the default one first, closed ones last."""
+    """The accounts by tenant and reference, secrets opened. One whose secrets cannot be opened is left out, as if it
+    were not there: whoever asks for many tenants at once goes on with the others.
+    """
     found: dict[UUID, dict[str, ProviderAccount]] = {}
     for row in rows.run(_READ, [list(ids)]):
-        found.setdefault(row[0], {})[row[1]] = _opened(*row[1:])
+        try:
+            found.setdefault(row[0], {})[row[1]] = _opened(*row[1:])
+        except Unsealable:
+            log.error("the secrets of account %s of tenant %s cannot be opened; it counts as not there", row[1], row[0])
     return found
 
 
@@ -34,17 +42,19 @@ def opened(account: Account) -> ProviderAccount:
     return _opened(
         account.ref, account.provider, account.api_key_sealed, account.base_url, account.mode, account.settings,
         account.notice_secrets_sealed, account.time_zone,
-        account.closed_at is not None,
+        account.closed_at is not None, account.is_default,
     )
 
 
 def _opened(
-    ref: str, provider: str, key: str, base_url: str, mode: str, settings: Any, secrets: str, zone: str, closed: bool
+    ref: str, provider: str, key: str, base_url: str, mode: str, settings: Any, secrets: str, zone: str, closed: bool,
+    default: bool,
 ) -> ProviderAccount:
     return ProviderAccount(
         id=ref, provider=provider, api_key=unseal(key), base_url=base_url, mode=mode,
         settings=json.loads(settings) if isinstance(settings, str) else settings,
         notice_secrets=tuple(json.loads(unseal(secrets) or "[]")), time_zone=zone, closed=closed,
+        default=default,
     )
 
 

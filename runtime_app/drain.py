@@ -134,6 +134,13 @@ class Drain:
                 for hand in own:
                     self._drop(hand)
                 continue
+            except JobTimeoutException:
+                raise
+            except Exception:  # what is wrong with the facts of one of them is no matter of the others
+                log.exception("facts not read for %d tasks at once; one at a time", len(own))
+                loaded, raised = self._load_alone(own)
+                decided += raised
+                own = [hand for hand in own if hand.task.id in loaded]
             for hand in own:
                 hand.facts = loaded.get(hand.task.id) or Facts(hand.task)
                 handler = workflow.handlers[hand.task.status]
@@ -144,6 +151,21 @@ class Drain:
                 else:
                     decided.append(self._step(hand, handler.run, f"on_{hand.task.status}", False))
         return decided
+
+    def _load_alone(self, own: Sequence[Hand]) -> tuple[dict[UUID, Any], list[Decided]]:
+        """The facts of each; those that cannot be read count as a step that raised."""
+        loaded: dict[UUID, Any] = {}
+        raised = []
+        for hand in own:
+            try:
+                loaded[hand.task.id] = hand.workflow.load([hand.task]).get(hand.task.id) or Facts(hand.task)
+            except JobTimeoutException:
+                raise
+            except Exception as error:
+                log.exception("facts of task %s not read", hand.task.id)
+                instead = _dead_letter() if self._used_up(hand) else self._raised(hand, error, False)
+                raised.append(Decided(hand, instead, "facts not read", 0.0))
+        return loaded, raised
 
     def _used_up(self, hand: Hand) -> bool:
         # An executing task is always looked at: leaving it would leave money in doubt without anybody asking.

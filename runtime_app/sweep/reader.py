@@ -41,7 +41,10 @@ class Sought:
 def sweep(turn: Turn, ports: Ports, actor: str, stop: threading.Event) -> None:
     """Sweep the account and give it back. Raises database errors; the lease then ends by itself."""
     try:
-        account = accounts.of_tenants([turn.tenant_id])[turn.tenant_id][turn.account]
+        account = accounts.of_tenants([turn.tenant_id]).get(turn.tenant_id, {}).get(turn.account)
+        if account is None or account.provider not in ports.providers:
+            give_back(turn, again_in=None)
+            return
         sought = _sought(turn, ports)
         again_in = _read(turn, account, sought, ports, actor, stop) if len(sought) > _FEW else None
     except Lost:

@@ -28,6 +28,7 @@ class ProviderAccount:
     notice_secrets: tuple[str, ...] = field(default=(), repr=False)
     time_zone: str = "UTC"  # the provider's days
     closed: bool = False  # nothing new is sent there; what was sent is still asked for
+    default: bool = False  # of the tenant, for payments whose account nobody names
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class CaseFacts:
 class RefundFacts:
     task: Claimed
     tenant: TenantFacts
-    accounts: Mapping[str, ProviderAccount] = field(default_factory=dict)  # the default one first
+    accounts: Mapping[str, ProviderAccount] = field(default_factory=dict)
     balances: Balances = field(default_factory=dict)
     ours: frozenset[str] = frozenset()  # ids of our operations on the order
     operation: OperationFacts | None = None

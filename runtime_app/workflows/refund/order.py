@@ -124,13 +124,21 @@ def _account(facts: RefundFacts, ports: Ports, payment: OrderPayment) -> Provide
     """The account that the order names, else the one at which we know the payment, else the tenant's own default. A
     payment does not wander because another account became the default."""
     known = [name for name in facts.balances.get(payment.payment_ref, {}) if _is_open(facts, name)]
-    wanted = payment.account or next(iter(known), None) or next(iter(facts.accounts), None)
+    wanted = payment.account or next(iter(known), None) or _default(facts)
+    if wanted is None and facts.accounts:
+        return NotNow("the order names no account, and none of this tenant's accounts is the default one")
     if wanted is None:
         return NotNow("this tenant has no account at a payment provider yet")
     account = facts.accounts.get(wanted)
     if account is None or account.closed or account.provider not in ports.providers:
         return NotNow(f"this tenant has no open account {wanted} at a payment provider")
     return account
+
+
+def _default(facts: RefundFacts) -> str | None:
+    """The default account, also when it is closed: that never makes another one pay. One alone needs no name."""
+    marked = [account.id for account in facts.accounts.values() if account.default]
+    return next(iter(marked or facts.accounts), None) if len(marked or facts.accounts) == 1 else None
 
 
 def _is_open(facts: RefundFacts, name: str) -> bool:

@@ -36,6 +36,9 @@ FROZEN_BY = frozenset({*MISMATCH_CLASS.values(), "KEY_CONFLICT"})
 def on_reconciling(facts: RefundFacts, ports: Ports) -> Transition:
     """Write down that the provider is asked, then ask; later, where its account's pace does not allow it now."""
     operation, grant = _operation(facts), Grant()
+    account = facts.accounts.get(operation.account)
+    if account is None or account.provider not in ports.providers:
+        return _nobody_to_ask(facts, ports)
     call = BeginCall(id=new_id(), operation_id=operation.id, kind="query")
     return Transition(
         parts=(pacing.leave(facts, ports, grant), call), then=_paced(ask(call), grant), lock=operation.id,
@@ -46,13 +49,26 @@ def on_reconciling(facts: RefundFacts, ports: Ports) -> Transition:
 def _not_now(facts: RefundFacts, ports: Ports, refusal: Refusal) -> Transition:
     """A look that is not made proves nothing and counts as nothing, neither as a look nor as a start."""
     later = Transition(due=After(refusal.facts["seconds"]), starts=max(0, facts.task.starts - 1))
-    age = _since(_operation(facts).first_submit_at, facts.task.now)
-    if refusal.facts["why"] != Why.CLOSED or age < ports.timing.handover:
+    return _handed_over(facts, ports, later) if refusal.facts["why"] == Why.CLOSED else later
+
+
+def _nobody_to_ask(facts: RefundFacts, ports: Ports) -> Transition:
+    """The operation's account is not there, or its secrets cannot be opened: it is waited for, as for an outage."""
+    why = f"the account {_operation(facts).account} is not there, or its secrets cannot be opened"
+    later = Transition(
+        due=After(ports.timing.retry_most), starts=max(0, facts.task.starts - 1), columns={"last_error": why}
+    )
+    return _handed_over(facts, ports, later)
+
+
+def _handed_over(facts: RefundFacts, ports: Ports, later: Transition) -> Transition:
+    """After a day without anybody to ask, a person is told; the waiting goes on."""
+    if _since(_operation(facts).first_submit_at, facts.task.now) < ports.timing.handover:
         return later
     nothing = Reading(Finding.INCONCLUSIVE)
     row = decide(Situation(nothing.finding, handover_passed=True))
     events, parts, columns = opened(facts, _case(row, nothing), row.when, nothing)
-    return replace(later, events=events, parts=parts, columns=columns)
+    return replace(later, events=events, parts=parts, columns={**later.columns, **columns})
 
 
 def _paced(look: Effect, grant: Grant) -> Effect:
