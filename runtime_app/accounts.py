@@ -83,6 +83,11 @@ def _asked(provider: str) -> PaymentProvider:
     return payments.build(provider, connect_timeout=1.0, read_timeout=1.0)
 
 
+def check(account: Account) -> Mapping[str, str]:
+    """What the provider's adapter misses or refuses in the account's settings; empty: usable."""
+    return _asked(account.provider).check_account(opened(account))
+
+
 def keep(
     tenant: Tenant, ref: str, *, provider: str, api_key: str = "", base_url: str = "", mode: str = "test",
     settings: Mapping[str, str] | None = None, notice_secrets: Iterable[str] = (), time_zone: str = "UTC",

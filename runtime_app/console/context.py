@@ -54,6 +54,9 @@ def _navigation(request: HttpRequest, person: User, tenant: Tenant) -> list[dict
         waiting = counts.shown(counts.waiting(counts.cases(person, tenant)))
         label = _("Reconciliation")
         items.append({"url": reverse("reconciliation"), "icon": "scales", "label": label, "count": waiting})
+    if access.may(person, tenant.id, "manage_tenant"):
+        url = reverse("accounts", args=[tenant.slug])
+        items.append({"url": url, "icon": "key", "label": _("Provider accounts")})
     start, fits = items[0]["url"], [item["url"] for item in items if request.path.startswith(item["url"])]
     nearest = max(fits, key=len, default="")
     for item in items:

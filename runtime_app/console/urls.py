@@ -6,7 +6,7 @@ from django.contrib.auth import views as auth
 from django.urls import path
 
 from runtime_app.console.case_forms import ADDRESSES
-from runtime_app.console.views import approvals, asking, cases, days, reconciliation, start, tasks
+from runtime_app.console.views import accounts, approvals, asking, cases, days, reconciliation, start, tasks
 
 urlpatterns = [
     path("", start.start, name="start"),
@@ -35,4 +35,10 @@ urlpatterns = [
     path("reconciliation/days/<uuid:id>/", days.day, name="day"),
     path("reconciliation/days/<uuid:id>/upload/", days.day_upload, name="day_upload"),
     path("reconciliation/days/<uuid:id>/close/", days.day_close, name="day_close"),
+    path("tenants/<slug:slug>/accounts/", accounts.accounts_list, name="accounts"),
+    path("tenants/<slug:slug>/accounts/new/", accounts.account_new, name="account_new"),
+    path("tenants/<slug:slug>/accounts/<uuid:id>/", accounts.account, name="account"),
+    path("tenants/<slug:slug>/accounts/<uuid:id>/key/", accounts.account_key, name="account_key"),
+    path("tenants/<slug:slug>/accounts/<uuid:id>/secret/", accounts.account_secret, name="account_secret"),
+    path("tenants/<slug:slug>/accounts/<uuid:id>/drop/", accounts.account_drop, name="account_drop"),
 ]

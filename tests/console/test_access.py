@@ -13,7 +13,7 @@ from django.urls import URLPattern
 
 from runtime_app import members
 from runtime_app.console.urls import urlpatterns
-from runtime_app.models import Operation, Task, User
+from runtime_app.models import Account, Operation, Task, User
 from tests.console.conftest import Visitor
 from tests.console.rows import a_case, a_day
 from tests.world import PASSWORD, TABLES, World
@@ -37,7 +37,8 @@ def addresses(
     task: Task, approval: object, operation: object, case: object = None, day: object = None
 ) -> dict[str, str]:
     """Every address of the console, with the ids of these rows in it."""
-    ids = {"task": task.id, "approval": approval, "reconciliation_operation": operation, "case": case, "day": day}
+    ids = {"task": task.id, "approval": approval, "reconciliation_operation": operation, "case": case, "day": day,
+           "account": Account.objects.filter(tenant=task.tenant_id).values_list("id", flat=True).first()}
     told = {}
     for pattern in urlpatterns:
         assert isinstance(pattern, URLPattern) and pattern.name
