@@ -39,7 +39,7 @@ QUICK: dict[str, object] = {
     "drain_budget": 5.0, "retry_first": 0.05, "retry_most": 0.5,
     "reconcile_after": [0.05, 0.1, 0.2], "reconcile_every": 0.3,
     "pending_after": [0.1], "pending_every": 0.2, "max_in_flight": 3.0, "absent_age": 0.5, "absent_count": 3,
-    "late_watch_every": 0.2, "look_rate": 500, "look_burst": 500, "closed_first": 0.1, "closed_most": 0.3,
+    "late_watch_every": 0.2, "look_rate": 500.0, "look_burst": 500.0, "closed_first": 0.1, "closed_most": 0.3,
 }
 TABLES = (
     "approvals_decision", "approvals_approval", "runtime_app_statementline", "runtime_app_statement",

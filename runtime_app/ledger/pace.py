@@ -103,7 +103,8 @@ def _judge(
         begin(key, _granted(pace, parts[:many]))
         for id, part in parts[many:]:
             reason = Why.CLOSED if pace.closed_until is not None else why
-            refused[id] = Refusal("paced", {"seconds": held.wait(key, reason, part.cost), "why": reason})
+            seconds = held.wait(key, reason, part.cost, sweeps=part.sweeps)
+            refused[id] = Refusal("paced", {"seconds": seconds, "why": reason})
     held.keep()
     return refused
 

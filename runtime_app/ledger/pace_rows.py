@@ -25,7 +25,7 @@ WITH held AS MATERIALIZED (
 )
 UPDATE runtime_app_accountpace AS p SET refilled_at = clock.now, tokens = {_TOKENS} - held.cost
 FROM held, clock WHERE p.account_id = held.account_id AND p.troubles = 0 AND p.closed_until IS NULL
-    AND (p.sweep_due_at IS NULL OR p.sweep_due_at <= clock.now) AND {_TOKENS} >= held.cost
+    AND p.sweep_due_at IS NULL AND {_TOKENS} >= held.cost
 RETURNING held.tenant, held.ref
 """
 
@@ -49,14 +49,16 @@ class Held:
     timing: Timing
     paces: dict[Key, Pace]
     ids: dict[Key, UUID]
-    _waiting: dict[Key, int] = field(default_factory=dict)
+    _waiting: dict[Key, int] = field(default_factory=dict)  # counted once a batch, where something is refused
 
-    def wait(self, key: Key, why: Why, cost: float) -> float:
-        """Seconds until a look that is refused is tried again; where many wait, a sweep is wished for."""
+    def wait(self, key: Key, why: Why, cost: float, *, sweeps: bool) -> float:
+        """Seconds until a look that is refused is tried again; where many wait and the account's list can be read, a
+        sweep is wished for."""
         pace = self.paces[key]
         if key not in self._waiting:
-            self._waiting[key] = waiting(*key)
-            pace.wish_sweep(self._waiting[key], self.now, self.timing)
+            self._waiting[key], worth = _waiting(*key)
+            if sweeps:
+                pace.wish_sweep(worth, self.now, self.timing)
         return pace.wait(why, self._waiting[key], cost, self.now, self.timing)
 
     def keep(self) -> None:
@@ -109,11 +111,16 @@ def locked(keys: Iterable[Key], timing: Timing) -> Held:
     return held
 
 
-def waiting(tenant_id: UUID, account: str) -> int:
-    """How many of the account's outcomes in doubt are due for a look."""
+# What was not there when it was looked for will hardly be in the list; unless it has been sent again since.
+WORTH_A_SWEEP = "(absents = 0 OR resends > 0)"
+
+
+def _waiting(tenant_id: UUID, account: str) -> tuple[int, int]:
+    """How many of the account's outcomes in doubt are due for a look, and how many of those are worth a sweep."""
     found = rows.run(
-        "SELECT count(*) FROM (SELECT 1 FROM runtime_app_operation WHERE tenant_id = %s AND account = %s"
-        " AND state IN ('pending', 'unknown') AND next_check_at <= (SELECT runtime_now()) LIMIT %s) AS counted",
+        f"SELECT count(*), count(*) FILTER (WHERE {WORTH_A_SWEEP}) FROM (SELECT absents, resends"
+        " FROM runtime_app_operation WHERE tenant_id = %s AND account = %s AND state IN ('pending', 'unknown')"
+        " AND next_check_at <= (SELECT runtime_now()) LIMIT %s) AS counted",
         [tenant_id, account, _COUNTED_MOST],
     )
-    return int(found[0][0])
+    return int(found[0][0]), int(found[0][1])

@@ -83,7 +83,7 @@ class Pace:
             self.closed_until = now + timedelta(seconds=answer_within(timing))
             self.tokens -= costs[0]
             return 1
-        if self.sweep_due_at is not None and self.sweep_due_at > now and not sweeping:
+        if not sweeping and self._makes_room(now, timing):
             return Why.SWEEPING
         granted = 0
         for cost in costs:
@@ -92,6 +92,12 @@ class Pace:
             self.tokens -= cost
             granted += 1
         return granted or Why.SPENT
+
+    def _makes_room(self, now: datetime, timing: Timing) -> bool:
+        """A sweep is in hand, or wished for so lately that somebody will take it up in a moment."""
+        if self.sweep_due_at is None or self.sweep_due_at > now:
+            return self.sweep_due_at is not None
+        return self.sweep_since is not None and (now - self.sweep_since).total_seconds() < answer_within(timing)
 
     def hear(
         self, answers: Sequence[Heard], now: datetime, timing: Timing, *, sweeps: bool, probe: Heard | None = None
@@ -121,10 +127,10 @@ class Pace:
         until = now + timedelta(seconds=seconds)
         self.closed_until = until if self.closed_until is None else max(self.closed_until, until)
 
-    def wish_sweep(self, waiting: int, now: datetime, timing: Timing) -> None:
-        """Many wait for a look: one worker is to read the account's list, unless that was done a moment ago."""
+    def wish_sweep(self, worth: int, now: datetime, timing: Timing) -> None:
+        """So many wait for a look that the list may answer: one worker is to read it, unless that was done lately."""
         lately = self.sweep_since is not None and (now - self.sweep_since).total_seconds() < timing.sweep_every
-        if waiting > timing.sweep_from and self.sweep_due_at is None and self.closed_until is None and not lately:
+        if worth > timing.sweep_from and self.sweep_due_at is None and self.closed_until is None and not lately:
             self.sweep_due_at = self.sweep_since = now
 
     def wait(self, why: Why, waiting: int, cost: float, now: datetime, timing: Timing) -> float:

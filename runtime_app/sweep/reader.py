@@ -18,6 +18,7 @@ from runtime_app.adapters.payments.types import (
     ProviderRefund,
     RefundPage,
 )
+from runtime_app.ledger.pace_rows import WORTH_A_SWEEP
 from runtime_app.reconciliation.pace import LOOK, hear
 from runtime_app.sweep.record import Seen, record
 from runtime_app.sweep.turn import Lost, Turn, give_back, keep, take_page, tell
@@ -45,7 +46,7 @@ def sweep(turn: Turn, ports: Ports, actor: str, stop: threading.Event) -> None:
         if account is None or account.provider not in ports.providers:
             give_back(turn, again_in=None)
             return
-        sought = _sought(turn, ports)
+        sought = _sought(turn, ports) if ports.provider(account).capabilities(account).sweeps else {}
         again_in = _read(turn, account, sought, ports, actor, stop) if len(sought) > _FEW else None
     except Lost:
         return
@@ -59,7 +60,7 @@ def _sought(turn: Turn, ports: Ports) -> dict[str, Sought]:
         " JOIN runtime_app_task t ON t.id = o.task_id AND t.ordinal = o.ordinal WHERE o.tenant_id = %s"
         " AND o.account = %s AND o.effect = 'refund' AND o.state IN ('pending', 'unknown')"
         " AND o.next_check_at IS NOT NULL AND t.status = 'reconciling' AND t.parked_reason IS NULL"
-        " AND o.first_submit_at > runtime_now() - make_interval(secs => %s)",
+        f" AND {WORTH_A_SWEEP} AND o.first_submit_at > runtime_now() - make_interval(secs => %s)",
         [ports.timing.sweep_margin, *turn.key, ports.timing.handover],
     )
     return {row[0]: Sought(row[1], row[2]) for row in found}

@@ -11,7 +11,7 @@ from tests.world import World
 
 def in_doubt(world: World, **faults: int) -> list[Task]:
     """So many refunds for each fault, sent and met by it, none of them looked at yet: in_doubt(world, F4=3, F2=2)."""
-    world.retime(reconcile_after=[3600], read_timeout=5.0, lease=30.0)
+    world.retime(reconcile_after=[3600], read_timeout=5.0, lease=30.0, sweep_margin=2.0)  # not into other tests' times
     asked: list[Task] = []
     for fault, many in faults.items():
         for _ in range(many):

@@ -149,12 +149,16 @@ def test_a_sweep_is_wished_for_where_many_wait_and_not_again_before_its_time() -
     assert pace.sweep_due_at == at(301)
 
 
-def test_looks_make_room_for_the_sweep_that_is_in_hand_and_not_for_one_that_nobody_has_taken() -> None:
+def test_looks_make_room_for_a_sweep_in_hand_or_lately_wished_for_and_not_for_one_that_nobody_takes() -> None:
+    """Whoever reads the list may die, and nobody may have a thread for it: looks one by one go on then."""
     pace = full()
-    pace.sweep_due_at = at(30)
-    assert pace.ask([2.0], T0, TIMING) == Why.SWEEPING
-    assert pace.ask([1.0], T0, TIMING, sweeping=True) == 1
-    assert pace.ask([2.0], at(30), TIMING) == 1
+    pace.sweep_due_at, pace.sweep_since = at(60), T0
+    assert pace.ask([2.0], at(59), TIMING) == Why.SWEEPING
+    assert pace.ask([1.0], at(59), TIMING, sweeping=True) == 1
+    assert pace.ask([2.0], at(60), TIMING) == 1
+    pace.sweep_due_at = pace.sweep_since = at(100)
+    assert pace.ask([2.0], at(132), TIMING) == Why.SWEEPING
+    assert pace.ask([2.0], at(134), TIMING) == 1
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ TIMING: dict[str, float] = {
 QUICK: dict[str, Any] = {
     "lease": 6.0, "connect_timeout": 0.5, "read_timeout": 2.0, "send_margin": 0.3, "clock_poll": 0.5,
     "drain_budget": 3.0, "retry_first": 0.2, "retry_most": 1.0, "reconcile_after": [0.3, 0.5, 1],
-    "reconcile_every": 1.0, "absent_age": 1.0, "absent_count": 2, "max_in_flight": 3.0, "look_rate": 200,
-    "look_burst": 200, "closed_first": 0.2, "closed_most": 1.0,
+    "reconcile_every": 1.0, "absent_age": 1.0, "absent_count": 2, "max_in_flight": 3.0, "look_rate": 200.0,
+    "look_burst": 200.0, "closed_first": 0.2, "closed_most": 1.0,
 }
 T = TypeVar("T")
 
