@@ -152,6 +152,13 @@ def reconciliation_page() -> str:
             ("a provider that cannot be asked becomes a case after", duration(timing.handover)),
             ("what was refused without a refund that says so is looked at for", duration(timing.refused_watch)),
             ("what was proved not executed is looked at for", duration(timing.late_watch)),
+            ("requests to one account's provider about what happened",
+             f"{timing.look_rate:g} a second, {timing.look_burst:g} at once"),
+            ("answers in a row that tell nothing and stop them for a while",
+             f"{timing.look_troubles}; for {duration(timing.closed_first)}, then longer, {duration(timing.closed_most)}"
+             " at most"),
+            ("outcomes due and never answered for which the account's list is read instead",
+             f"more than {timing.sweep_from}, once in {duration(timing.sweep_every)}"),
         ]),
         "Every value is in `runtime_app/timing.py`; times are spread by a fifth; `COUNTERSIGN_TIMING` changes them.",
         "## What is not promised",
