@@ -46,7 +46,9 @@ def drain(lane: str) -> Drain:
 
 def advance(lane: str = "default", **_later: Any) -> bool:
     """Work on the lane until nothing is due or the time is up; rings again for what is left."""
-    more = drain(lane).run(settings.TIMING.drain_budget, lambda: ring(lane))
+    own = drain(lane)
+    more = own.run(settings.TIMING.drain_budget, lambda: ring(lane))
+    sweep.begin(ports(), actor=f"worker:{own.worker}", stop=own.stop)
     relay()
     look_around(lane)
     if more:
@@ -72,7 +74,6 @@ def look_around(lane: str) -> None:
     """
     until = time.monotonic() + settings.TIMING.drain_budget
     actor = f"worker:{drain(lane).worker}"
-    sweep.begin(ports(), actor=actor, stop=drain(lane).stop)
     for work in (notices.work, looks.work, watch.watch, statements.work):
         while work(ports(), actor=actor, limit=1) and time.monotonic() < until:
             pass
