@@ -1,8 +1,8 @@
-"""The floor of a whole refund: the same three HTTP calls with the same libraries, and the same rows by hand.
+"""The floor of a whole refund: the same four HTTP calls with the same libraries, and the same rows by hand.
 
 A batch of 50 is claimed; its orders are read beside each other, what follows is made durable by one statement, the
-orders are read again, the frozen requests are made durable by one statement, and the sends run beside each other,
-their outcomes made durable as they arrive. Whatever is not as the happy path wants it raises.
+orders are read again and the payments compared, the frozen requests are made durable by one statement, and the sends
+run beside each other, their outcomes made durable as they arrive. Whatever is not as the happy path wants it raises.
 `python -m tests.bench.floor_refunds` is one worker process of it.
 """
 
@@ -75,7 +75,7 @@ class Worker:
                 self.ahead = found[0][6] - datetime.now(UTC)
                 refunds = [Refund(Held(*row[:6]), *row[7:]) for row in found]
                 self._ready(list(self.pool.map(self._read, refunds)))
-                self._executing(list(self.pool.map(self._read, refunds)))
+                self._executing(list(self.pool.map(self._compare, refunds)))
                 running = {self.pool.submit(self._send, refund) for refund in refunds}
                 while running:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -100,6 +100,18 @@ class Worker:
         answer.raise_for_status()
         refund.read = answer.json()
         refund.took = (time.perf_counter() - begun) * 1000
+        return refund
+
+    def _compare(self, refund: Refund) -> Refund:
+        """The order once more, and the payment as the provider has it."""
+        self._read(refund)
+        begun = time.perf_counter()
+        told = self.stripe.v1.payment_intents.retrieve(refund.payment_ref, {"expand": ["latest_charge"]})
+        captured = next(p["captured_minor"] for p in refund.read["payments"] if p["payment_ref"] == refund.payment_ref)
+        charge: Any = told.latest_charge
+        if told.livemode or told.amount_received != captured or charge.amount_refunded or charge.disputed:
+            raise RuntimeError(f"the provider has other figures: {told}")
+        refund.took += (time.perf_counter() - begun) * 1000
         return refund
 
     def _send(self, refund: Refund) -> Refund:

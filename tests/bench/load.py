@@ -15,6 +15,13 @@ def tenant() -> Any:
     return found_tenant("bench", "Bench", approval_threshold_minor=1_000_000)
 
 
+def account(tenant: Any, url: str) -> None:
+    """Let the tenant's money move at the sandbox at this address."""
+    from runtime_app import accounts
+
+    accounts.keep(tenant, "stripe", provider="stripe", api_key="sk_test_bench", base_url=url, is_default=True)
+
+
 def noop3(tenant_id: Any, count: int) -> None:
     """Store this many three-step tasks."""
     _store([_new("noop3", tenant_id, actor="bench") for _ in range(count)])

@@ -28,6 +28,7 @@ def measure(rig: Rig, say: Callable[[str], None]) -> list[Figure]:
     floor: list[Spent] = []
     with tempfile.TemporaryDirectory() as folder, running_sandbox(Path(folder)) as sandbox:
         os.environ["SANDBOX_URL"] = sandbox.url
+        load.account(tenant, sandbox.url)
 
         def drive(count: int, workers: Iterable[int], go: Callable[[], None]) -> Spent:
             crews.rest()

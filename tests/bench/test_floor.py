@@ -123,6 +123,7 @@ def test_a_refund_by_hand_leaves_rows_of_the_same_shape_as_the_product_leaves(
 ) -> None:
     """design/speed.md, refund_vs_floor: the same calls and the same rows."""
     tenant = load.tenant()
+    load.account(tenant, world.sandbox.url)
     account, _ = issue_key(tenant, "bench")
 
     def made() -> Sequence[str]:
@@ -142,7 +143,7 @@ def test_a_refund_by_hand_leaves_rows_of_the_same_shape_as_the_product_leaves(
         return left(set(), shape=True), [*said, *money], calls
 
     ours = refunded(lambda: drained(world))
-    assert len(ours[2]) == 3 * 3
+    assert len(ours[2]) == 3 * 4
     empty(connection.connection)
     worker = Worker(own, world.sandbox.url, "bench")
     try:
