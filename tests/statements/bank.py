@@ -55,4 +55,4 @@ class BankBooks(Books):
 
     def next_day(self, days: int = 1) -> None:
         self.bank.advance(days)
-        self.world.clock(days=days)
+        super().next_day(days)

@@ -60,8 +60,10 @@ class Books:
         return self.world.operation(task)
 
     def next_day(self, days: int = 1) -> None:
-        """Move the database's clock on; what the sandbox has booked is of the past then."""
-        self.world.clock(days=days)
+        """Move the database's clock on to the provider's noon; what the sandbox has booked is of the past then."""
+        now = calendar.now()
+        target = calendar.window(self.account, calendar.today(self.account, now) + timedelta(days=days))[0]
+        self.world.clock(seconds=(target - now).total_seconds() + 12 * 3600)
 
     def round(self) -> int:
         """One daily round: the rows of days that are over, and everything that is due."""

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from runtime_app import invariants
 from runtime_app.events import TYPES
 from runtime_app.reconciliation.classes import CLASSES
+from runtime_app.reconciliation.classify import RULES, SAYS, Then
 from runtime_app.reconciliation.table import ROWS, Finding, Row, Verdict
 from runtime_app.states import (
     FINAL,
@@ -170,6 +171,41 @@ def reconciliation_page() -> str:
     )
 
 
+def statements_page() -> str:
+    timing = Timing()
+    return _page(
+        "Statements",
+        "Each day of an account is read from the provider, or brought as a file, and compared with our operations"
+        " (`runtime_app/statements/`). A statement is refused as a whole or stored as a whole, and the same one again"
+        " adds nothing. Lines are matched by the provider's reference and then by ours; a like amount is only a"
+        " suggestion for a person. Nothing that is found here moves money or proves an outcome by itself.",
+        "A day is **whole** when all its pages were read, as many lines came as were counted, opening balance and lines"
+        " make the closing balance, no statement number is missing before it, and its opening balance is the closing"
+        " one of the day before. Until then it cannot be closed, and nothing counts as missing because of it.",
+        "## What a line is",
+        "The first of these that holds (`runtime_app/reconciliation/classify.py`).",
+        _table(("the line", "class", "what follows"),
+               [(r.when, f"`{r.class_name}`", FOLLOWS[r.then]) for r in RULES]),
+        "An operation that no line shows is `TIMING` until the last statement on which it may still stand; then, when"
+        " every one of those days is whole, `MISSING_AT_PROVIDER`, a case. One whose outcome is not proved is"
+        " `IN_DOUBT`. A line that is told again counts once, with the note `DUPLICATE_LINE`.",
+        _table(("class", "says"), [(f"`{name}`", says) for name, says in SAYS.items()]),
+        "## Closing a day",
+        "A person with the right to work reconciliation closes a day that is whole and on which every line and every"
+        " operation is accounted for, or is in an open case, which the closing names. What is closed is what the person"
+        " saw: when it has changed since, nothing is recorded. A closed day does not change; what comes for it later is"
+        " stored, and its case names the day.",
+        "## When",
+        _table(("what", "how long"), [
+            ("a day's statement is read so long after the provider's midnight", duration(timing.statement_at)),
+            ("one that is not whole, or waits for something, again after", duration(timing.statement_retry)),
+            ("doubling up to", duration(timing.statement_every)),
+            ("a line, or a whole statement, may still come for", duration(timing.statement_sla)),
+        ]),
+        "Every value is in `runtime_app/timing.py`; `COUNTERSIGN_TIMING` changes them.",
+    )
+
+
 def events_page() -> str:
     return _page(
         "Events",
@@ -192,6 +228,7 @@ def invariants_page() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "states.md": states_page,
     "reconciliation.md": reconciliation_page,
+    "statements.md": statements_page,
     "events.md": events_page,
     "invariants.md": invariants_page,
 }
@@ -199,6 +236,17 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def _page(title: str, *parts: str) -> str:
     return "\n\n".join([f"# {title}", _NOTE, *parts]) + "\n"
+
+
+FOLLOWS = {
+    Then.SETTLED: "nothing: it is accounted for",
+    Then.WAIT: "it is compared again",
+    Then.ASK: "the provider is asked about the operation, and its answer decides by the table",
+    Then.ASK_PAYMENT: "all refunds of the payment are looked at",
+    Then.PROVE: "the line itself goes through the table",
+    Then.RECORDED: "nothing more: what the provider answered has opened a case",
+    Then.OPEN: "a case for a person",
+}
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
