@@ -6,11 +6,14 @@ on the payment until a person has acknowledged it. Nothing is ever matched by am
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
+from rq.timeouts import JobTimeoutException
 
 from approvals.requests import CloseApprovals
 from runtime_app import accounts, rows, watch
@@ -34,19 +37,29 @@ from runtime_app.states import UNRESOLVED, Status
 from runtime_app.transitions import NOW, Guard, Transition, apply_one
 from runtime_app.workflows.types import Ports
 
+log = logging.getLogger(__name__)
 _NO_MONEY = {RefundStatus.FAILED, RefundStatus.CANCELED}
 _TRIES_MOST = 8  # looks that do not add up before a person is told so, and the looking stops
 _UNANSWERED_MOST = 300  # the same for looks that nobody answers, at most five minutes apart: about a day
 _PAGES_MOST = 200
+_READ = 4  # read timeouts that one look may take, over all its pages
+
+
+class Superseded(Exception):
+    """Another worker has taken the look up since; what this one read may be older than what that one wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
+    """In this worker's hand `until` then, the very value that stands in its row while nobody has asked again."""
+
     id: UUID
     tenant_id: UUID
     account: str
     payment_ref: str
     tries: int
+    until: datetime
+    begun: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,8 @@ class Shown:
 class Ours:
     states: dict[str, str]  # by operation id
     refs: dict[str, str]  # operation id by the provider's reference
+    booked: dict[str, int]  # what of the payment counts as refunded by it, in minor units
+    told: frozenset[str]  # a person has an open case of it
 
     def owner(self, refund: ProviderRefund) -> str | None:
         """The id of the operation of ours that this refund is of, by reference only."""
@@ -72,28 +87,47 @@ class Ours:
     def in_doubt(self) -> bool:
         return any(state in UNRESOLVED for state in self.states.values())
 
+    def otherwise(self, refunds: Sequence[ProviderRefund]) -> dict[str, int]:
+        """The operations of which the provider shows another sum than is booked, each with what it shows."""
+        shown = dict.fromkeys(self.states, 0)
+        for refund in refunds:
+            if (owner := self.owner(refund)) is not None:
+                shown[owner] += refund.amount.minor
+        return {id: minor for id, minor in shown.items() if minor != self.booked[id]}
+
 
 def work(ports: Ports, *, actor: str, limit: int = 1) -> int:
     """Make the looks that are due; returns how many were taken."""
-    taken = _claim(limit, ports.timing.lease)
+    taken = _claim(limit, max(ports.timing.lease, (_READ + 1) * ports.timing.read_timeout))
     held = accounts.of_tenants({look.tenant_id for look in taken})
     for look in taken:
         account = held.get(look.tenant_id, {}).get(look.account)
         if account is None or account.provider not in ports.providers:
             continue
-        if not ports.provider(account).capabilities(account).reads_payments:
-            _end(look)  # what it tells of payments comes with its statements
-            continue
-        pace = AtPace(look.account, ports.timing, Grant(), cost=LOOK)
-        if seconds := take(look.tenant_id, pace):
-            _not_now(look, seconds)
-            continue
-        provider = ports.provider(account)
-        shown = _read(provider, account, look.payment_ref, ports)
-        heard, sweeps = heard_on(shown.seen) if shown.trouble else GOOD, provider.capabilities(account).sweeps
-        tell(look.tenant_id, replace(pace, cost=0.0, heard=heard, sweeps=sweeps))
-        _record(look, shown, ports, actor)
+        try:
+            _make(look, account, ports, actor)
+        except Superseded:
+            log.info("payment look %s was taken up by another worker", look.id)
+        except (JobTimeoutException, OperationalError, InterfaceError):
+            raise
+        except Exception:  # one that raises does not stop the others; it is due again when its claim ends
+            log.exception("the payment look %s cannot be made", look.id)
     return len(taken)
+
+
+def _make(look: Look, account: ProviderAccount, ports: Ports, actor: str) -> None:
+    provider = ports.provider(account)
+    if not provider.capabilities(account).reads_payments:
+        _end(look)  # what it tells of payments comes with its statements
+        return
+    pace = AtPace(look.account, ports.timing, Grant(), cost=LOOK)
+    if seconds := take(look.tenant_id, pace):
+        _not_now(look, seconds)
+        return
+    shown = _read(provider, account, look.payment_ref, ports)
+    heard, sweeps = heard_on(shown.seen) if shown.trouble else GOOD, provider.capabilities(account).sweeps
+    tell(look.tenant_id, replace(pace, cost=0.0, heard=heard, sweeps=sweeps))
+    _record(look, shown, ports, actor)
 
 
 def _not_now(look: Look, seconds: float) -> None:
@@ -114,7 +148,7 @@ def _claim(limit: int, seconds: float) -> list[Look]:
         "UPDATE runtime_app_paymentlook AS l SET tries = tries + 1, due_at = runtime_now() + make_interval(secs => %s)"
         " FROM runtime_app_account a WHERE a.id = l.account_id AND l.id IN (SELECT id FROM runtime_app_paymentlook"
         " WHERE due_at <= (SELECT runtime_now()) ORDER BY due_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
-        " RETURNING l.id, l.tenant_id, a.ref, l.payment_ref, l.tries",
+        " RETURNING l.id, l.tenant_id, a.ref, l.payment_ref, l.tries, l.due_at, runtime_now()",
         [seconds, limit],
     )
     return [Look(*row) for row in found]
@@ -122,7 +156,7 @@ def _claim(limit: int, seconds: float) -> list[Look]:
 
 def _read(provider: PaymentProvider, account: ProviderAccount, payment_ref: str, ports: Ports) -> Shown:
     """Every page of the payment's refunds, held against the payment's own total."""
-    deadline = Deadline.after(4 * ports.timing.read_timeout)
+    deadline = Deadline.after(_READ * ports.timing.read_timeout)
     refunds: list[ProviderRefund] = []
     cursor: str | None = None
     for _ in range(_PAGES_MOST):
@@ -158,39 +192,73 @@ def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
                 _later(look, shown.trouble or "an operation of this payment is in doubt", ports)
             else:
                 if ours.states or _order_of(look):  # else told of by a notice only: nobody knows of such a payment
-                    _open_disagreement(look, shown)
+                    _open_disagreement(look, shown.trouble, shown.seen)
                 _end(look)
         else:
+            otherwise = {} if ours.in_doubt else ours.otherwise(shown.refunds)
+            for id in otherwise:  # before the balance is locked: operations come first
+                watch.hint(UUID(id))
             changed = _keep_external(look, unnamed)
             for refund in unnamed:
                 _open_external(look, refund, shown.seen)
-            _hint_at_late_truths(shown, ours)
-            _end(look)
+            _follow_up(look, otherwise, ours, shown.seen, ports)
     if changed:
         _ask_anew(look, actor)
 
 
+def _follow_up(
+    look: Look, otherwise: Mapping[str, int], ours: Ours, seen: Observation, ports: Ports
+) -> None:
+    """Where the provider shows another sum of an operation than is booked, the operation itself is looked at, which
+    follows a late truth or tells a person. When that has not explained it after some tries, a person is told here."""
+    open = [id for id in sorted(otherwise) if id not in ours.told]
+    if not open:
+        _end(look)
+        return
+    sums = f"{otherwise[open[0]]} minor units, and {ours.booked[open[0]]} are booked"
+    why = f"the provider shows of operation {open[0]} ({ours.states[open[0]]}) {sums}"
+    if look.tries < _TRIES_MOST:
+        _later(look, why, ports)
+    else:
+        _open_disagreement(look, why, seen)
+        _end(look)
+
+
 def _ours(look: Look) -> Ours:
     found = rows.run(
-        "SELECT id::text, state, provider_ref FROM runtime_app_operation WHERE tenant_id = %s AND account = %s"
-        " AND payment_ref = %s",
+        "SELECT o.id::text, o.state, o.provider_ref, CASE WHEN o.state = 'succeeded' THEN coalesce(("
+        " SELECT sum(h.amount_minor) FROM runtime_app_hold h JOIN runtime_app_balance b ON b.id = h.balance_id"
+        " WHERE h.task_id = o.task_id AND h.state = 'consumed' AND b.account = o.account"
+        " AND b.payment_ref = o.payment_ref), 0)::bigint ELSE 0 END,"
+        " EXISTS (SELECT 1 FROM runtime_app_case c WHERE c.operation_id = o.id AND c.state = 'open')"
+        " FROM runtime_app_operation o WHERE o.tenant_id = %s AND o.account = %s AND o.payment_ref = %s",
         [look.tenant_id, look.account, look.payment_ref],
     )
-    return Ours({r[0]: r[1] for r in found}, {r[2]: r[0] for r in found if r[2] is not None})
+    return Ours(
+        {r[0]: r[1] for r in found}, {r[2]: r[0] for r in found if r[2] is not None}, {r[0]: r[3] for r in found},
+        frozenset(r[0] for r in found if r[4]),
+    )
 
 
 def _later(look: Look, why: str, ports: Ports) -> None:
-    rows.run(
-        "UPDATE runtime_app_paymentlook SET due_at = runtime_now() + make_interval(secs => %s), why = %s WHERE id = %s",
-        [backoff(ports.timing, look.tries), why[:200], look.id],
-    )
+    _put_down(look, backoff(ports.timing, look.tries), "why = %s", [why[:200]])
 
 
 def _end(look: Look) -> None:
-    rows.run(
-        "UPDATE runtime_app_paymentlook SET due_at = NULL, tries = 0, looked_at = runtime_now() WHERE id = %s",
-        [look.id],
+    _put_down(look, None, "tries = 0, looked_at = %s", [look.begun])
+
+
+def _put_down(look: Look, again: float | None, more: str, values: Sequence[object]) -> None:
+    """Out of this hand, as the last thing that is written: due again after so many seconds, and at once when somebody
+    has asked since it was taken up. Raises Superseded, and the caller's transaction with it."""
+    found = rows.run(
+        "UPDATE runtime_app_paymentlook SET due_at = CASE WHEN due_at < %s THEN due_at"
+        f" ELSE runtime_now() + make_interval(secs => %s::float8) END, {more}"
+        " WHERE id = %s AND due_at <= %s RETURNING id",
+        [look.until, again, *values, look.id, look.until],
     )
+    if not found:
+        raise Superseded
 
 
 def _keep_external(look: Look, unnamed: Sequence[ProviderRefund]) -> bool:
@@ -223,12 +291,12 @@ def _open_external(look: Look, refund: ProviderRefund, seen: Observation) -> Non
     _store(look, case, "external_refund", seen)
 
 
-def _open_disagreement(look: Look, shown: Shown) -> None:
+def _open_disagreement(look: Look, why: str, seen: Observation) -> None:
     case = OpenCase(
-        "BALANCE_DISAGREES", look.account, look.payment_ref, _order_of(look), why=shown.trouble,
+        "BALANCE_DISAGREES", look.account, look.payment_ref, _order_of(look), why=why,
         matter=f"{look.account}:{look.payment_ref}",
     )
-    _store(look, case, "does_not_add_up", shown.seen)
+    _store(look, case, "does_not_add_up", seen)
 
 
 def _store(look: Look, case: OpenCase, finding: str, seen: Observation) -> None:
@@ -246,14 +314,6 @@ def _order_of(look: Look) -> str:
         [look.tenant_id, look.account, look.payment_ref],
     )
     return str(found[0][0]) if found else ""
-
-
-def _hint_at_late_truths(shown: Shown, ours: Ours) -> None:
-    """Where the provider's picture and a proved outcome differ, the operation itself is looked at."""
-    alive = {ours.owner(r) for r in shown.refunds}
-    for id, state in ours.states.items():
-        if (state == "succeeded") != (id in alive) and state not in UNRESOLVED:
-            watch.hint(UUID(id))
 
 
 def _ask_anew(look: Look, actor: str) -> None:
