@@ -17,8 +17,7 @@ from runtime_app.ledger.pace import Grant, over
 from runtime_app.money import Money
 from runtime_app.reconciliation.classes import CLASSES, graver
 from runtime_app.reconciliation.pace import Why
-from runtime_app.reconciliation.reading import MISMATCH_CLASS, Asked, Reading, listed, read
-from runtime_app.reconciliation.pace import Why
+from runtime_app.reconciliation.reading import MISMATCH_CLASS, Asked, Reading, listed, read, read_found
 from runtime_app.reconciliation.schedule import next_look
 from runtime_app.reconciliation.table import Finding, Row, Situation, Verdict, decide
 from runtime_app.states import OperationState
