@@ -43,6 +43,7 @@ TYPES: dict[str, str] = {
     "operation.cancel_submitted": "The provider was asked to cancel it.",
     "cancel.too_late": "Cancelling was wished for, but it was done already.",
     "operation.returned": "The money came back after the provider had done it.",
+    "operation.excess_returned": "What had been executed more than once came back in part.",
     "notice.received": "The provider told us that something changed; it is asked what.",
     "statement.line_seen": "A statement shows a booking of it; the provider is asked what happened.",
     "case.opened": "A person must look at this.",

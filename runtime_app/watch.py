@@ -7,15 +7,28 @@ statement hints at it. The task keeps its end; the operation and the balance fol
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from django.db import InterfaceError, OperationalError
+from rq.timeouts import JobTimeoutException
+
 from runtime_app import accounts, rows
-from runtime_app.adapters.payments.types import Deadline, Inconclusive, ProviderAccount
+from runtime_app.adapters.payments.types import (
+    Absent,
+    Deadline,
+    FindResult,
+    Inconclusive,
+    NoSuchRefund,
+    PaymentProvider,
+    ProviderAccount,
+    RefundStatus,
+)
 from runtime_app.chronicle import Say
 from runtime_app.ids import new_id
-from runtime_app.ledger.balances import ConsumeLate, ReturnRefund
+from runtime_app.ledger.balances import ConsumeLate, ReturnExcess, ReturnRefund
 from runtime_app.ledger.calls import BeginCall, EndCall
 from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.operations import FollowMoney, Unmoved
@@ -25,12 +38,13 @@ from runtime_app.outbox import Tell, tell_order_system
 from runtime_app.reconciliation.classes import CLASSES
 from runtime_app.reconciliation.pace import LOOK, hear
 from runtime_app.reconciliation.reading import Asked, Reading, read
-from runtime_app.reconciliation.table import Situation, Verdict, decide
+from runtime_app.reconciliation.table import Finding, Situation, Verdict, decide
 from runtime_app.states import OperationState, Status
 from runtime_app.timing import Timing
 from runtime_app.transitions import Applied, Guard, Part, Refused, Transition, apply_one
 from runtime_app.workflows.types import Ports
 
+log = logging.getLogger(__name__)
 _ENDED = "('succeeded', 'failed', 'not_executed')"
 
 
@@ -70,9 +84,14 @@ def watch(ports: Ports, *, actor: str, limit: int = 20) -> int:
         )
         account = held.get(watched.tenant_id, {}).get(watched.account)
         if account is None or account.provider not in ports.providers:
-            _rest(watched, ports.timing)
-        else:
+            _rest(watched, ports.timing, told_nothing=True)
+            continue
+        try:
             _look(watched, account, ports, actor)
+        except (JobTimeoutException, OperationalError, InterfaceError):
+            raise
+        except Exception:  # one that raises does not stop the others; it is looked at again when its claim ends
+            log.exception("operation %s cannot be looked at", watched.id)
     return len(found)
 
 
@@ -120,12 +139,8 @@ def _look(watched: Watched, account: ProviderAccount, ports: Ports, actor: str) 
         return
     provider = ports.provider(account)
     deadline = Deadline.after(ports.timing.connect_timeout + ports.timing.read_timeout)
-    answer = provider.find_refunds(
-        account, operation_id=watched.id, payment_ref=watched.payment_ref, currency=watched.amount.currency,
-        deadline=deadline,
-    )
-    asked = Asked(watched.payment_ref, watched.amount, watched.provider_ref, watched.first_submit_at)
-    seen = read(answer, asked)
+    answer = _answer(watched, account, provider, deadline)
+    seen = _read(answer, watched)
     row = decide(Situation(seen.finding, ended_as=watched.state))
     outcome = {"found_succeeded": "succeeded", "found_pending": "pending", "found_failed": "declined"}
     end = EndCall(
@@ -138,6 +153,27 @@ def _look(watched: Watched, account: ProviderAccount, ports: Ports, actor: str) 
     _rest(watched, ports.timing, told_nothing=isinstance(answer, Inconclusive))
 
 
+def _answer(
+    watched: Watched, account: ProviderAccount, provider: PaymentProvider, deadline: Deadline
+) -> FindResult | NoSuchRefund:
+    """By our own reference first; by the provider's where that one is not seen there, as of a refund that a person has
+    named."""
+    answer = provider.find_refunds(
+        account, operation_id=watched.id, payment_ref=watched.payment_ref, currency=watched.amount.currency,
+        deadline=deadline,
+    )
+    if watched.provider_ref is None or not isinstance(answer, Absent):
+        return answer
+    return provider.retrieve_refund(account, refund_ref=watched.provider_ref, deadline=deadline)
+
+
+def _read(answer: FindResult | NoSuchRefund, watched: Watched) -> Reading:
+    """What differs is only of matter in what may move: people may have accepted it as what happened."""
+    asked = Asked(watched.payment_ref, watched.amount, watched.provider_ref, watched.first_submit_at)
+    seen = read(answer, asked)
+    return replace(seen, finding=Finding.FAILED) if seen.finding == Finding.MISMATCH and not seen.alive else seen
+
+
 def _later(operation_id: UUID, seconds: float) -> None:
     rows.run(
         "UPDATE runtime_app_operation SET next_check_at = runtime_now() + make_interval(secs => %s)"
@@ -148,8 +184,10 @@ def _later(operation_id: UUID, seconds: float) -> None:
 
 def _transition(watched: Watched, verdict: Verdict, seen: Reading, end: EndCall) -> Transition:
     match verdict:
-        case Verdict.CASE_LATE:
+        case Verdict.CASE_LATE if any(r.status == RefundStatus.SUCCEEDED for r in seen.alive):
             return _landed(watched, seen, end)
+        case Verdict.CASE_LATE:
+            return _transition(watched, Verdict.CASE_LATE_ACCEPTED, seen, end)
         case Verdict.CASE_LATE_ACCEPTED:
             why = "the provider has accepted it after its absence or refusal had been proved"
             return _told(watched, "LATE_EXECUTION", why, seen, (end,))
@@ -166,7 +204,25 @@ def _transition(watched: Watched, verdict: Verdict, seen: Reading, end: EndCall)
                 return Transition(parts=(end,), starts=None)
             taken = (ConsumeLate(watched.account, watched.payment_ref, _here(watched, seen)),)
             return _told(watched, "DUPLICATE_EXECUTION", "the provider shows more than one", seen, (end, *taken))
+        case Verdict.STANDS if seen.finding == Finding.SUCCEEDED and watched.state == OperationState.SUCCEEDED:
+            return _excess_back(watched, seen, end)
     return Transition(parts=(end,), starts=None)
+
+
+def _excess_back(watched: Watched, seen: Reading, end: EndCall) -> Transition:
+    """One of several came back: what was taken for it may be refunded again."""
+    moved = _here(watched, seen)
+    booked = rows.run(
+        "SELECT h.amount_minor FROM runtime_app_hold h WHERE h.task_id = %s AND h.state = 'consumed'"
+        " ORDER BY h.taken_at DESC, h.id DESC", [watched.guard.task_id],
+    )
+    back = sum(row[0] for row in booked) - moved
+    if len(booked) < 2 or back < booked[0][0]:
+        return Transition(parts=(end,), starts=None)
+    said = Say("operation.excess_returned", {"operation": str(watched.id), "amount_minor": back,
+                                             "currency": watched.amount.currency})
+    excess = ReturnExcess(watched.account, watched.payment_ref, moved)
+    return Transition(events=(said,), parts=(end, excess), starts=None)
 
 
 def _code(seen: Reading) -> str:
@@ -177,24 +233,26 @@ def _here(watched: Watched, seen: Reading) -> int:
     """What of it moved on this payment, in minor units; another payment or currency is the case's to tell."""
     return sum(
         r.amount.minor for r in seen.alive
-        if (r.payment_ref, r.amount.currency) == (watched.payment_ref, watched.amount.currency)
+        if (r.payment_ref or watched.payment_ref, r.amount.currency) == (watched.payment_ref, watched.amount.currency)
     )
 
 
-def _tell(watched: Watched, status: str, ref: str | None) -> Tell:
+def _tell(watched: Watched, status: str, ref: str | None, minor: int | None = None) -> Tell:
     return tell_order_system(
         watched.id, tenant=watched.tenant, order_ref=watched.order_ref, payment_ref=watched.payment_ref,
-        amount_minor=watched.amount.minor, ref=ref, status=status,
+        amount_minor=watched.amount.minor if minor is None else minor, ref=ref, status=status,
     )
 
 
 def _landed(watched: Watched, seen: Reading, end: EndCall) -> Transition:
     moved, ref = _here(watched, seen), seen.refund.ref if seen.refund else None
-    taken = (ConsumeLate(watched.account, watched.payment_ref, moved),) if moved else ()
+    taken: tuple[Part, ...] = ()
+    if moved:  # nothing of this payment else, and the order system is not told that there was
+        taken = (ConsumeLate(watched.account, watched.payment_ref, moved), _tell(watched, "succeeded", ref, moved))
     succeeded = Say("operation.succeeded", {"operation": str(watched.id), "provider_ref": ref, "late": True})
     why = "it was executed after its absence or refusal had been proved"
     known = FollowMoney(watched.id, OperationState.SUCCEEDED, end.id, ref)
-    parts = (end, *taken, known, _tell(watched, "succeeded", ref))
+    parts = (end, *taken, known)
     return _told(watched, "LATE_EXECUTION", why, seen, parts, succeeded)
 
 
@@ -208,8 +266,8 @@ def _told(watched: Watched, name: str, why: str, seen: Reading, parts: tuple[Par
         ]},
     )
     opened = () if is_open(watched.id, name) else (Say("case.opened", {"class": name, "why": why}),)
-    if not opened and not says:
-        return Transition(parts=(parts[0],), starts=None)  # it is known already; only the evidence is new
+    if not opened and not says:  # a person has it already; what else it shows is booked all the same
+        return Transition(parts=parts, starts=None)
     parts = (*parts, Unmoved(watched.id, watched.state), case)
     return Transition(events=(*says, *opened), columns={"attention": name}, parts=parts, starts=None)
 

@@ -131,6 +131,11 @@ STORY: dict[str, Telling] = {
     "operation.cancel_submitted": _told("doubt", _("The provider was asked to cancel it.")),
     "cancel.too_late": _told("done", _("Cancelling was wished for, but the refund had already happened.")),
     "operation.returned": _told("crossed", _("The money came back afterwards: %(code)s."), _("The money came back.")),
+    "operation.excess_returned": _told(
+        "note",
+        _("Of what had been executed more than once, %(amount)s came back."),
+        _("Of what had been executed more than once, a part came back."),
+    ),
     "notice.received": _told("note", _("The provider told us that something changed, so it is asked what.")),
     "statement.line_seen": _told("note", _("A statement shows a booking of it, so the provider is asked.")),
     "case.opened": _told("doubt", _("A person must look at this: %(case)s"), _("A person must look at this.")),

@@ -234,6 +234,40 @@ class ReturnRefund:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class ReturnExcess:
+    """Of what counts as refunded by the task, only so much is still with the customer: what was taken last for more
+    than that is given back, hold by hold, as far as whole ones go. Whoever comes second finds nothing to give back."""
+
+    account: str
+    payment_ref: str
+    moved_minor: int
+
+    rank: ClassVar[int] = 34
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        return {}
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        for row, part in wanted:  # one by one: this is rare
+            rows.run(
+                "WITH held AS (SELECT h.id, sum(h.amount_minor) OVER (ORDER BY h.taken_at DESC, h.id DESC) AS upto,"
+                " sum(h.amount_minor) OVER () - %s AS most FROM runtime_app_hold h JOIN runtime_app_balance b"
+                " ON b.id = h.balance_id WHERE h.task_id = %s AND h.state = 'consumed' AND b.tenant_id = %s"
+                " AND b.account = %s AND b.payment_ref = %s), back AS (UPDATE runtime_app_hold AS h"
+                " SET state = 'returned' FROM held WHERE h.id = held.id AND held.upto <= held.most"
+                " RETURNING h.balance_id, h.amount_minor), sums AS (SELECT balance_id,"
+                " sum(amount_minor)::bigint AS minor FROM back GROUP BY balance_id)"
+                " UPDATE runtime_app_balance AS b SET refunded_minor = b.refunded_minor - sums.minor, excess_minor = "
+                + _EXCESS.format(refunded="b.refunded_minor - sums.minor", external="b.external_minor")
+                + " FROM sums WHERE b.id = sums.balance_id",
+                [part.moved_minor, row.id, row.tenant_id, part.account, part.payment_ref],
+            )
+
+
 _EXCESS = "greatest(0, b.reserved_minor + {refunded} + {external} - b.captured_minor)"
 
 
