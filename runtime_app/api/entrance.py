@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.conf import settings
 
 from runtime_app.api import problems
 
+log = logging.getLogger(__name__)
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -40,6 +42,7 @@ def limited(app: App) -> App:
             elif length > PATIENCE:
                 break
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            log.warning("refused a body that is too large: %.200r", scope["path"])
             await _refuse(send)
             return
         read = iter(messages)

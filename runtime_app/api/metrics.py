@@ -23,6 +23,9 @@ _GAUGES = (
      " WHERE due_at IS NOT NULL AND parked_reason IS NULL AND status = ANY(%s) GROUP BY lane"),
     ("countersign_outbox_waiting", "What has not left the system yet, by kind.", "kind",
      "SELECT kind, count(*) FROM runtime_app_intent WHERE done_at IS NULL AND %s::text[] IS NOT NULL GROUP BY kind"),
+    ("countersign_notices_waiting", "Notices of providers that are stored and not dealt with, by provider.", "provider",
+     "SELECT a.provider, count(*) FROM runtime_app_notice n JOIN runtime_app_account a ON a.id = n.account_id"
+     " WHERE n.due_at IS NOT NULL AND %s::text[] IS NOT NULL GROUP BY a.provider"),
 )
 _LIVE = [s.value for s in (Status.QUEUED, Status.WAITING_INPUT, Status.WAITING_APPROVAL, Status.READY,
                            Status.EXECUTING, Status.RECONCILING)]

@@ -38,6 +38,7 @@ class Named:
 
     id: UUID
     state: OperationState
+    provider_ref: str
     proved_at: datetime | None
     task_id: UUID
     revision: int
@@ -76,7 +77,7 @@ def _hear(told: Told, ports: Ports, actor: str) -> str | None:
     try:
         for _ in range(_LOST_MOST):
             named = _named(told)
-            way = course(named.state if named is not None else None)
+            way = _course(told, named)
             if named is None:
                 _of_nobody(told, ports)
             elif way == Course.WAKE:
@@ -87,7 +88,7 @@ def _hear(told: Told, ports: Ports, actor: str) -> str | None:
             elif way == Course.WAIT:
                 _wait(told, words.NOT_YET, words.NOT_SENT, ports)
             else:
-                _of_a_proved_outcome(told, named, ports)
+                _of_a_proved_outcome(told, named, ports, look=way == Course.HINT)
             return None
     except (JobTimeoutException, OperationalError, InterfaceError):
         raise
@@ -100,15 +101,23 @@ def _named(told: Told) -> Named | None:
     """By our own reference before the provider's, and of this tenant and account only."""
     ours = _uuid(told.operation_ref)
     found = rows.run(
-        "SELECT o.id, o.state, e.observed_at, t.id, t.revision, t.status, t.lane FROM runtime_app_operation o"
+        "SELECT o.id, o.state, coalesce(o.provider_ref, ''), e.observed_at, t.id, t.revision, t.status, t.lane"
+        " FROM runtime_app_operation o"
         " JOIN runtime_app_task t ON t.id = o.task_id LEFT JOIN runtime_app_evidence e ON e.id = o.resolved_by_id"
         " WHERE o.tenant_id = %s AND o.account = %s AND (o.id = %s OR (o.provider_ref = %s AND o.provider_ref <> ''))"
         " ORDER BY o.id = %s DESC LIMIT 1",
         [told.tenant_id, told.account, ours, told.refund_ref, ours],
     )
-    return next(
-        (Named(r[0], OperationState(r[1]), r[2], r[3], r[4], Status(r[5]), r[6]) for r in found), None
-    )
+    if not found:
+        return None
+    id, state, provider_ref, proved_at, task_id, revision, status, lane = found[0]
+    return Named(id, OperationState(state), provider_ref, proved_at, task_id, revision, Status(status), lane)
+
+
+def _course(told: Told, named: Named | None) -> Course:
+    if named is None:
+        return course(None, told.says)
+    return course(named.state, told.says, same_refund=told.refund_ref in ("", named.provider_ref))
 
 
 def _uuid(text: str) -> UUID | None:
@@ -133,9 +142,9 @@ def _wake(told: Told, named: Named, ports: Ports, actor: str) -> bool | None:
     return False if isinstance(result, Refused) else None
 
 
-def _of_a_proved_outcome(told: Told, named: Named, ports: Ports) -> None:
+def _of_a_proved_outcome(told: Told, named: Named, ports: Ports, *, look: bool) -> None:
     with transaction.atomic(durable=True):
-        looked = watch.hint(named.id)
+        looked = look and watch.hint(named.id)
         says = words.of_a_proved_outcome(named.state, told.says, told.occurred_at, named.proved_at, looked=looked)
         if settle(told, says) and told.outcome != words.BUSY:
             now: datetime = rows.run("SELECT runtime_now()")[0][0]

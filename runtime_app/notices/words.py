@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from runtime_app.notices.courses import says_the_same
 from runtime_app.states import OperationState
 
 ASKED = "received: the provider is asked what happened"
@@ -15,12 +16,6 @@ NO_REFUND = "ignored: it tells nothing of a refund"
 NOBODY = "ignored: it names no operation of ours, and no payment"
 
 _GRAIN = timedelta(seconds=1)  # providers tell whole seconds: what is within one may be either before or after
-_SAME: dict[OperationState, frozenset[str]] = {
-    OperationState.SUCCEEDED: frozenset({"succeeded"}),
-    OperationState.FAILED: frozenset({"failed", "canceled"}),
-    OperationState.NOT_EXECUTED: frozenset(),
-    OperationState.RETURNED: frozenset({"failed", "canceled"}),
-}
 _STATE = {
     OperationState.SUCCEEDED: "done", OperationState.FAILED: "refused or failed",
     OperationState.NOT_EXECUTED: "not executed", OperationState.RETURNED: "returned",
@@ -38,7 +33,7 @@ def of_a_proved_outcome(
     """The notice held against what is proved. It moves nothing by itself, whatever it says and however new it is."""
     known = _STATE[state]
     once_more = "; the provider is asked once more all the same" if looked else ""
-    if says in _SAME[state]:
+    if says_the_same(state, says):
         return f"ignored: it says {says}, and it is proved already that it was {known}{once_more}"
     if _is_older(state, occurred_at, proved_at):
         word = f"says {says} and " if says else ""

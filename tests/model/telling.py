@@ -169,7 +169,7 @@ class Telling:
         for notice in story.inbox:
             rest = story._replace(inbox=tuple(n for n in story.inbox if n != notice))
             known = self.named or story.ref
-            way = course(O(story.operation) if known else None)
+            way = course(O(story.operation) if known else None, notice[1])
             if way == Course.NOBODY:
                 yield from self._unnamed(rest, story)
                 continue
@@ -190,7 +190,7 @@ class Telling:
             if story.hand.step:
                 return rest if hearing.busy == "used_up" else story
             return rest._replace(due=True)
-        if hearing.after_the_end != "hint" or story.operation == O.RETURNED:
+        if way == Course.NOTED or hearing.after_the_end != "hint" or story.operation == O.RETURNED:
             return rest
         return rest._replace(hinted=True)
 

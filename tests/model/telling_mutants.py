@@ -63,7 +63,7 @@ MUTANTS = (
     Mutant("a look that was told nothing uses up the hint", Hearing(told_nothing="used_up"), LAST_WORD, SUCCEEDED,
            begins=ONE),
     Mutant("a look that dies uses up the hint", Hearing(look_that_dies="used_up"), LAST_WORD, SUCCEEDED, begins=ONE),
-    Mutant("a proved outcome is judged as if it were in doubt", Hearing(looks_as_if_open=True), COUNTS, SUCCEEDED),
+    Mutant("a proved outcome is judged as if it were in doubt", Hearing(looks_as_if_open=True), ILLEGAL, SUCCEEDED),
     Mutant("the rows of what is proved are missing", Hearing(), LAST_WORD, SUCCEEDED, rows=_blind_to_what_ended()),
     Mutant("the task follows a late execution", Hearing(task_follows=True), ILLEGAL, SUCCEEDED, begins=LATE),
     Mutant("the task follows a return", Hearing(task_follows=True), ILLEGAL, SUCCEEDED),

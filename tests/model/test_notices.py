@@ -72,9 +72,14 @@ def test_every_mutant_has_a_name_of_its_own_and_is_safe_without_its_fault(told: 
 
 def test_every_state_of_an_operation_has_a_course() -> None:
     """The product's own table of courses, as the model uses it."""
-    assert {state for state in OperationState if course(state) == Course.WAKE} == UNRESOLVED
-    assert {state for state in OperationState if course(state) == Course.WAIT} == {OperationState.PREPARED}
-    assert course(None) == Course.NOBODY
+    for says in ("succeeded", "pending", "failed", "canceled", "", "nonsense"):
+        assert {state for state in OperationState if course(state, says) == Course.WAKE} == UNRESOLVED
+        assert {state for state in OperationState if course(state, says) == Course.WAIT} == {OperationState.PREPARED}
+        assert course(None, says) == Course.NOBODY
+        assert course(OperationState.NOT_EXECUTED, says) == Course.HINT
+        assert course(OperationState.SUCCEEDED, says, same_refund=False) == Course.HINT
+    assert course(OperationState.SUCCEEDED, "succeeded") == Course.NOTED
+    assert course(OperationState.SUCCEEDED, "failed") == course(OperationState.FAILED, "succeeded") == Course.HINT
 
 
 @pytest.fixture(autouse=True)

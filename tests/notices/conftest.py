@@ -38,7 +38,9 @@ def stripe(world: World) -> Teller:
 
 @pytest.fixture
 def told_by_sandbox(world: World, web: Web, stripe: Teller) -> Teller:
-    """From now on the sandbox tells Amber's door of everything that happens there."""
+    """From now on the sandbox tells Amber's door of everything that happens there. Both have the same time, wherever
+    earlier tests have moved the sandbox's to."""
+    world.clock(seconds=world.sandbox.advance(0)["advanced_s"])
     world.sandbox.account(
         "amber", "sk_test_world", notice_url=f"{web.url}{stripe.path}", notice_secret=stripe.secret
     )

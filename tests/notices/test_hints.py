@@ -126,23 +126,23 @@ def test_a_failure_after_completed_returns_the_money_and_is_not_silent(world: Wo
 def test_any_repeat_and_any_order_has_one_effect_and_never_goes_back(world: World, stripe: Teller) -> None:
     """C08, the whole sequence: e2, then e1 older, e2 five times at once, e2 under another id, e3 failed and older."""
     order, task = _in_doubt(world)
-    operation = world.operation(task).id
-    e2 = event(operation=operation, id="evt_e2", status="succeeded", ago=60)
+    operation, refund = world.operation(task).id, str(world.effects(order)[0]["id"])
+    e2 = event(refund, operation=operation, id="evt_e2", status="succeeded", ago=60)
     first = stripe.tell(e2)
     until(world, lambda: status(task) == "completed")
     before = (task.status_since, task.revision, world.events(task), _looks(task))
-    e1 = stripe.tell(event(operation=operation, id="evt_e1", status="pending", ago=180))
+    e1 = stripe.tell(event(refund, operation=operation, id="evt_e1", status="pending", ago=180))
     assert _at_once(world, e2, 5) == [200] * 5
     twin = stripe.tell(e2 | {"id": "evt_e2_again"})
-    e3 = stripe.tell(event(operation=operation, id="evt_e3", status="failed", kind="refund.failed", ago=120))
+    e3 = stripe.tell(
+        event(refund, operation=operation, id="evt_e3", status="failed", kind="refund.failed", ago=120))
     outcomes = handled(world, first, e1, twin, e3)
     heed(world)
     assert outcomes == [
         "received: the provider is asked what happened",
         "ignored: it says pending and is older than the proof that it was done; the provider is asked once more all"
         " the same",
-        "ignored: it says succeeded, and it is proved already that it was done; the provider is asked once more all"
-        " the same",
+        "ignored: it says succeeded, and it is proved already that it was done",
         "ignored: it says failed and is older than the proof that it was done; the provider is asked once more all"
         " the same",
     ]
@@ -154,6 +154,19 @@ def test_any_repeat_and_any_order_has_one_effect_and_never_goes_back(world: Worl
     assert len(world.effects(order)) == 1 and Task.objects.count() == 1
     assert Balance.objects.get(payment_ref=f"pi_{order}").refunded_minor == 1000
     assert not Case.objects.exists() and world.operation(task).state == "succeeded"
+
+
+def test_a_success_of_another_refund_with_our_reference_is_looked_at(world: World, stripe: Teller) -> None:
+    """F32, row 8: what is proved is proved of one refund; a second one that names our operation is news."""
+    _, task, refund = _done(world)
+    looked = _looks(task)
+    same = stripe.tell(event(refund, operation=world.operation(task).id))
+    assert handled(world, same) == ["ignored: it says succeeded, and it is proved already that it was done"]
+    heed(world)
+    assert _looks(task) == looked, "each of our own refunds is told of, and asks nothing of the provider"
+    other = stripe.tell(event("re_another", operation=world.operation(task).id))
+    assert handled(world, other)[0].endswith("the provider is asked once more all the same")
+    until(world, lambda: _looks(task) == looked + 1)
 
 
 def _at_once(world: World, about: dict[str, Any], many: int) -> list[int]:
