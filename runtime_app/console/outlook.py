@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from approvals.models import OPEN, Approval
 from runtime_app.console import story
-from runtime_app.models import Operation, Task
+from runtime_app.models import Case, Operation, Task
 from runtime_app.states import OperationState, Parked, Status
 
 
@@ -22,10 +22,17 @@ class Outlook:
     when_label: str = ""
     tone: str = ""
     over: bool = False
+    case: Case | None = None  # where a person can act on it
 
 
-def outlook(task: Task, operation: Operation | None, approval: Approval | None) -> Outlook:
-    """`operation` is the task's newest, `approval` its newest."""
+def outlook(
+    task: Task, operation: Operation | None, approval: Approval | None, case: Case | None = None
+) -> Outlook:
+    """`operation` is the task's newest, `approval` its newest, `case` the most urgent open one that may be seen."""
+    return replace(_outlook(task, operation, approval), case=case)
+
+
+def _outlook(task: Task, operation: Operation | None, approval: Approval | None) -> Outlook:
     if task.parked_reason:
         return _parked(task)
     match task.status:
@@ -111,6 +118,9 @@ def _parked(task: Task) -> Outlook:
         case Parked.SIBLING_IN_FLIGHT:
             what = _("Another refund of this payment is under way. This one follows by itself when that is resolved.")
             return Outlook(what, _nobody())
+        case Parked.CASE_OPEN:
+            what = _("A case about its payment or its order is open. It goes on by itself when that is closed.")
+            return Outlook(what, operator, tone="doubt")
         case Parked.DEAD_LETTER:
             why = f" {task.last_error}" if task.last_error else ""
             return Outlook(_("It was tried as often as it may be, and stopped.") + why, operator, tone="doubt")

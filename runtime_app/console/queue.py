@@ -16,10 +16,10 @@ from django.urls import reverse
 
 from runtime_app.console import counts
 from runtime_app.currencies import EXPONENTS
-from runtime_app.models import Case, Operation, Tenant, User
+from runtime_app.models import Case, Operation, Task, Tenant, User
 from runtime_app.models.columns import RuntimeNow
 from runtime_app.reconciliation.classes import CLASSES
-from runtime_app.states import UNRESOLVED
+from runtime_app.states import UNRESOLVED, Parked
 
 OUTCOMES, CASES = "outcomes", "cases"
 OPERATION_STATES = tuple(sorted(UNRESOLVED))
@@ -107,6 +107,17 @@ def cases(person: User, tenant: Tenant, wish: Wish) -> QuerySet[Case]:
         )
         rows = rows.filter(named | Q(pk=id) | Q(operation_id=id) if (id := _uuid(wish.q)) else named)
     return rows.select_related("operation__task", "owner").defer("operation__request_body")
+
+
+def of_task(person: User, task: Task) -> list[Case]:
+    """Open cases that the person may see: of the task's own refunds, and those that a parked task waits for."""
+    mine = Q(task=task) | Q(operation__task=task)
+    if task.parked_reason == Parked.CASE_OPEN:
+        mine |= Q(blocks="order", order_ref=task.order_ref)
+        if task.payment_ref:
+            mine |= Q(blocks__in=("payment", "order"), payment_ref=task.payment_ref)
+    found = counts.cases(person, task.tenant).filter(mine, state="open")
+    return list(found.order_by("deadline_at", "id").distinct()[:20])
 
 
 def _narrowed(rows: QuerySet[Case], person: User, wish: Wish) -> QuerySet[Case]:

@@ -122,7 +122,7 @@ def _ids(operation: Operation | None, refunds: tuple[Refund, ...]) -> tuple[Cell
 
 
 _AGREES = {
-    OperationState.SUCCEEDED: {"succeeded"}, OperationState.PENDING: {"pending", "requires_action"},
+    OperationState.SUCCEEDED: {"succeeded", "booked"}, OperationState.PENDING: {"pending", "requires_action"},
     OperationState.FAILED: {"failed", "canceled"}, OperationState.RETURNED: {"failed", "canceled"},
     OperationState.NOT_EXECUTED: {"canceled"},
 }
@@ -148,7 +148,7 @@ def status(value: str) -> str:
 _STATUS = {
     "succeeded": gettext_lazy("done"), "pending": gettext_lazy("accepted, not settled"),
     "requires_action": gettext_lazy("waits for somebody there"), "failed": gettext_lazy("failed there"),
-    "canceled": gettext_lazy("cancelled there"),
+    "canceled": gettext_lazy("cancelled there"), "booked": gettext_lazy("booked on a statement"),
 }
 
 

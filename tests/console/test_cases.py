@@ -289,3 +289,29 @@ def test_the_page_asks_as_much_for_much_evidence_as_for_little(desk: Desk, visit
     assert "more like it" in olga.text(address(case))
     desk.world.clock(days=2)
     desk.world.until(lambda: Case.objects.filter(task=task, class_name="ABSENT_FINAL").exists())
+
+
+def test_the_task_leads_to_its_case(desk: Desk, visit: Visit) -> None:
+    """M39: the mark, the banner and the box of what happens next lead there, for those who may see cases."""
+    case = mismatch(desk)
+    page = f"/tasks/{case.task_id}/"
+    text = visit(desk.olga).text(page)
+    assert text.count(f'href="{address(case)}"') == 3 and "The case: Another amount" in text
+    story = visit(desk.olga).get(f"{page}story/", hx_request="true").content.decode()
+    assert f'href="{address(case)}"' in story
+    rita = visit(desk.world.rita).text(page)
+    assert "another amount than was asked for" in rita and "/reconciliation/" not in rita
+
+
+def test_a_task_that_waits_for_a_case_of_its_payment_leads_there(desk: Desk, visit: Visit) -> None:
+    """Parked by a case of another refund: who must act, and where."""
+    world = desk.world
+    order = world.order()
+    case = a_case(world, "DUPLICATE_EXECUTION", payment_ref=f"pi_{order}", order_ref=order)
+    task = world.ask(order, 1000)
+    desk.parked(task)
+    text = visit(desk.olga).text(f"/tasks/{task.id}/")
+    assert f'href="{address(case)}"' in text and "It goes on by itself when that is closed." in text
+    desk.do(verbs.close, desk.olga, case, outcome="recovered", reason="it came back")
+    world.clock(seconds=60)
+    world.finish(task)

@@ -81,6 +81,19 @@ def test_a_day_shows_its_totals_what_does_not_match_and_the_cases(books: Books, 
     assert address(row) in olga.text(f"/reconciliation/cases/{case.id}/")
 
 
+def test_what_it_may_be_is_named_and_matched_by_nobody(books: Books, visit: Visit) -> None:
+    """money.md 3.5: a line of a like amount suggests the refund, on the day and in the case, and proves nothing."""
+    operation = books.refund(2500)
+    books.take(books.line(None, -2500))
+    case, olga = Case.objects.get(class_name="MISSING_HERE"), visit(books.world.olga)
+    for path in (address(books.row()), f"/reconciliation/cases/{case.id}/"):
+        text = olga.text(path)
+        assert f'href="/reconciliation/{operation.id}/">{operation.order_ref}</a>' in text, path
+    words = plain(olga.text(f"/reconciliation/cases/{case.id}/"))
+    assert "It may be one of these by amount and time; no proof" in words
+    assert "The provider shows 25.00 USD" in words and "booked on a statement" in words
+
+
 def test_a_person_closes_a_day_exactly_as_it_was_read(books: Books, visit: Visit) -> None:
     """money.md 3.5: the form says what it closes; the day keeps who, when and what."""
     books.take(books.line(books.refund(2500)))

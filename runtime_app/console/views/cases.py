@@ -14,6 +14,7 @@ from runtime_app import jobs
 from runtime_app.console import bundle, case_facts, case_story, conclusion, seen, sides, tenancy, words
 from runtime_app.console.case_forms import ADDRESSES, FORMS, VERBS, CaseForm
 from runtime_app.console.forms import show_refusal
+from runtime_app.console.tags import printable
 from runtime_app.console.views.door import page
 from runtime_app.desk import actions, outcomes, reading, verbs
 from runtime_app.desk.actions import Offer
@@ -21,6 +22,7 @@ from runtime_app.desk.situation import Situation
 from runtime_app.errors import Conflict, FieldErrors, Forbidden
 from runtime_app.models import Case, Task, User
 
+_SUGGESTIONS_MOST = 10
 _SHOWN_MOST = 3  # refunds of the provider that are told in words; the table beside has more
 
 
@@ -94,6 +96,7 @@ def _case_page(request: HttpRequest, s: Situation, bound: CaseForm | None = None
     context: dict[str, Any] = {
         "s": s, "case": case, "operation": s.operation, "task": s.task, "known": _known(s),
         "sides": sides.compare(s.operation, case, s.balance, shown, absent), "days": seen.told(s.evidence),
+        "suggestions": _suggestions(s),
         "history": case_story.told(s.entries, {p.username: p.shown_name for p in people}, case.currency),
         "calls": seen.calls(s.calls), "facts": case_facts.of_case(s),
         "acts": [_act(s, offer, people, bound) for offer in offers if offer.allowed or _is(bound, offer)],
@@ -103,6 +106,12 @@ def _case_page(request: HttpRequest, s: Situation, bound: CaseForm | None = None
     response = render(request, "console/case.html", context)
     response.status_code = 422 if bound is not None else 200
     return response
+
+
+def _suggestions(s: Situation) -> list[dict[str, Any]]:
+    """What it may be, by amount and time; they are for a person to look at, and prove nothing."""
+    told: Any = s.case.details.get("suggestions")
+    return [one for one in told if isinstance(one, dict)][:_SUGGESTIONS_MOST] if isinstance(told, list) else []
 
 
 def _shown(s: Situation) -> tuple[sides.Refund, ...]:
@@ -132,6 +141,8 @@ def _known(s: Situation) -> dict[str, Any]:
     sentences = [conclusion.of_case(s.case.class_name)]
     if not s.open:
         return {"tone": "done", "sentences": [*sentences, outcomes.WORDS.get(s.case.outcome, s.case.outcome)]}
+    if closed := s.case.details.get("closed_day"):
+        sentences.append(_("It came after the day %(day)s was closed.") % {"day": printable(closed)})
     sentences += [conclusion.of_refund(refund) for refund in _shown(s)[:_SHOWN_MOST]]
     if s.operation is not None and s.task is not None:
         known = conclusion.Known(s.now, s.horizon_at, _key_end(s), shown=bool(s.shown))

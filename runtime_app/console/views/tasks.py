@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from approvals.models import OPEN, Approval
 from runtime_app import access
 from runtime_app import tasks as verbs
-from runtime_app.console import facts, forms, keyset, outlook, regions, search, story, tenancy, timeline, words
+from runtime_app.console import facts, forms, keyset, outlook, queue, regions, search, story, tenancy, timeline, words
 from runtime_app.console.tags import asked_by, passed_on_by, printable
 from runtime_app.console.views.door import now, page
 from runtime_app.errors import Conflict, FieldErrors
-from runtime_app.models import Attempt, Operation, Step, Task
+from runtime_app.models import Attempt, Case, Operation, Step, Task
 from runtime_app.states import BEFORE_SUBMISSION, FINAL, Status
 
 
@@ -67,7 +67,7 @@ def task_story(request: HttpRequest, id: UUID) -> HttpResponse:
     if request.headers.get("HX-Request") != "true":
         return redirect("task", id)
     shown = access.task(tenancy.person(request), id)
-    story_now = _story(shown, request.GET.get("seen"))
+    story_now = _story(shown, request.GET.get("seen"), queue.of_task(tenancy.person(request), shown))
     return regions.answer(request, "console/task.html", "console/task_story.html", story_now)
 
 
@@ -142,9 +142,10 @@ def _task_page(request: HttpRequest, task: Task, **bound: Form) -> HttpResponse:
     rights = ("supply_input", "amend_tasks", "cancel_tasks", "see_approvals")
     may = {right: access.may(person, tenant.id, right) for right in rights}
     approval = Approval.objects.filter(task=task, state=OPEN).first()
-    through = passed_on_by(task)
+    through, cases = passed_on_by(task), queue.of_task(person, task)
     context: dict[str, Any] = {
-        **_story(task, str(task.revision)),
+        **_story(task, str(task.revision), cases),
+        "cases": cases,
         "task": task,
         "heading": _("Refund on order %(ref)s") % {"ref": printable(task.order_ref or "—")},
         "asked_by": printable(asked_by(task)) + (f" {_('through')} {printable(through)}" if through else ""),
@@ -166,7 +167,7 @@ def _task_page(request: HttpRequest, task: Task, **bound: Form) -> HttpResponse:
     return response
 
 
-def _story(task: Task, seen: str | None) -> dict[str, Any]:
+def _story(task: Task, seen: str | None, cases: list[Case]) -> dict[str, Any]:
     told = timeline.read(task)
     steps = Step.objects.filter(task=task)
     operation = Operation.objects.filter(task=task).order_by("-ordinal").first()
@@ -174,7 +175,7 @@ def _story(task: Task, seen: str | None) -> dict[str, Any]:
     return {
         "days": timeline.tell(task, told),
         "split": timeline.split(told, steps, now(), over=task.status in FINAL),
-        "next": outlook.outlook(task, operation, approval),
+        "next": outlook.outlook(task, operation, approval, cases[0] if cases else None),
         "moved_on": seen is not None and seen != str(task.revision),
         "task": task,
     }
