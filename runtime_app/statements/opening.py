@@ -72,7 +72,7 @@ def of_operation(
 
 
 def _matter(account: Account, line: StatementLine, class_name: str) -> str:
-    if class_name == "MISSING_HERE":  # as a look at the payment names the same refund
+    if class_name == "MISSING_HERE" and line.amount_minor < 0:  # as a look at the payment names the same refund
         return f"{account.ref}:{line.provider_ref or line.ref}"
     if class_name == "DISPUTED":
         return f"{account.ref}:{line.payment_ref or line.provider_ref or line.ref}"

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from runtime_app import accounts
 from runtime_app.models import Operation, Task
 from runtime_app.statements import calendar
-from tests.adapters.bank import DESTINATION, SETTINGS
+from tests.adapters.bank import DESTINATION, NOWHERE, SETTINGS
 from tests.adapters.bank_process import BankProcess
 from tests.statements.books import Books
 from tests.world import World
@@ -32,16 +32,19 @@ def _is_near_a_holiday(day: date) -> bool:
 class BankBooks(Books):
     """The same levers, at the bank."""
 
-    def __init__(self, books: Books, bank: BankProcess, day: date) -> None:
+    def __init__(self, books: Books, day: date, bank: BankProcess | None = None) -> None:
+        """Without a process only files can be taken, and nobody answers."""
         self.world, self.bank = books.world, bank
         self.world.retime(connect_timeout=1.0, read_timeout=4.0)  # a busy machine is no bank that does not answer
-        self.account = accounts.keep(books.world.amber, "bank", provider="bank", base_url=bank.url, settings=SETTINGS)
+        self.account = accounts.keep(books.world.amber, "bank", provider="bank", settings=SETTINGS,
+                                     base_url=bank.url if bank is not None else NOWHERE)
         self.day = day
 
     def refund(self, minor: int = 2500, *, captured: int = 10_000) -> Operation:
-        """A transfer that the bank has accepted; it is booked when the bank's day ends."""
+        """A transfer that the bank has taken; it is booked on the same day, and proved by the next look."""
         task = self.start(minor)
-        self.world.until(lambda: Operation.objects.filter(task=task, state="pending").exists())
+        taken = Operation.objects.filter(task=task, state__in=("pending", "succeeded"))
+        self.world.until(taken.exists)
         return self.world.operation(task)
 
     def start(self, minor: int) -> Task:
@@ -54,5 +57,6 @@ class BankBooks(Books):
         return self.world.ask(order, minor, currency="EUR")
 
     def next_day(self, days: int = 1) -> None:
-        self.bank.advance(days)
+        if self.bank is not None:
+            self.bank.advance(days)
         super().next_day(days)

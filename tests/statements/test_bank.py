@@ -24,7 +24,13 @@ HEADERS = '<!DOCTYPE x [<!ENTITY a "aaaa">]>'
 def bank(books: Books, tmp_path: Path) -> Iterator[BankBooks]:
     day = next_tuesday(books.world)
     with running_bank(tmp_path, more=("--clock", f"{day}T09:00")) as running:
-        yield BankBooks(books, running, day)
+        yield BankBooks(books, day, running)
+
+
+@pytest.fixture
+def paper(books: Books) -> BankBooks:
+    """The same account, of which files are brought and nothing is asked."""
+    return BankBooks(books, next_tuesday(books.world))
 
 
 def file_of(bank: BankBooks, *entries: str, opening: str = "100.00", closing: str = "100.00", number: str = "17",
@@ -53,6 +59,7 @@ def test_a_transfer_is_proved_by_what_the_bank_has_booked_and_the_day_closes(ban
 
 def test_a_statement_with_a_hole_says_by_how_much_and_cannot_close(bank: BankBooks) -> None:
     """F42 at a bank: only the balances show it, and MISSING_AT_PROVIDER is not concluded from it."""
+    assert bank.bank is not None
     bank.bank.behave("statement-gap")
     for minor in (2800, 400):
         bank.refund(minor)
@@ -67,6 +74,7 @@ def test_a_statement_with_a_hole_says_by_how_much_and_cannot_close(bank: BankBoo
 
 def test_money_that_the_bank_sent_back_is_on_a_later_day(bank: BankBooks) -> None:
     """RETURNED by pacs.004, row 24, across two statements."""
+    assert bank.bank is not None
     bank.bank.behave("return-later", days=2)
     operation = bank.refund(2500)
     bank.next_day()
@@ -85,6 +93,7 @@ def test_a_file_and_the_banks_own_answer_are_one_statement(bank: BankBooks) -> N
     """Brought by hand and fetched: the same bytes add nothing."""
     bank.refund(2500)
     bank.next_day()
+    assert bank.bank is not None
     raw = bank.bank.statement_file()
     first = ingest.upload(bank.world.olga, bank.account.id, raw)
     assert (first.refused, first.fresh, first.lines_new) == ("", True, 1)
@@ -119,65 +128,65 @@ def test_days_without_business_are_whole_and_close(bank: BankBooks) -> None:
     (camt053(statement([entry()]), version="camt.054.001.08"), "camt.054"),
 ])
 def test_a_file_that_cannot_be_read_is_refused_with_its_sentence_and_kept_by_its_digest(
-    bank: BankBooks, raw: bytes, says: str
+    paper: BankBooks, raw: bytes, says: str
 ) -> None:
     """The bad input of the issue: nothing half-ingested, and the evidence says what it was."""
-    bank.next_day()
-    taken = ingest.take(bank.account, raw, actor=ACTOR, day=bank.day)
+    paper.next_day()
+    taken = ingest.take(paper.account, raw, actor=ACTOR, day=paper.day)
     assert says.lower() in taken.refused.lower(), taken.refused
-    assert bank.row().trouble == taken.refused[:300]
+    assert paper.row().trouble == taken.refused[:300]
     assert (Evidence.objects.get(kind="statement_file").body or {})["bytes"] == len(raw)
     assert Statement.objects.count() == StatementLine.objects.count() == 0
 
 
-def test_a_statement_of_another_day_or_of_the_future_is_refused(bank: BankBooks) -> None:
-    raw = file_of(bank)
-    assert "not of" in ingest.take(bank.account, raw, actor=ACTOR, day=bank.days_after(-1)).refused
-    late = file_of(bank, day=bank.days_after(3).isoformat())
-    assert "is not over yet" in ingest.take(bank.account, late, actor=ACTOR).refused
-    assert ingest.take(bank.account, raw, actor=ACTOR).refused == ""  # its own day is closed at the bank already
+def test_a_statement_of_another_day_or_of_the_future_is_refused(paper: BankBooks) -> None:
+    raw = file_of(paper)
+    assert "not of" in ingest.take(paper.account, raw, actor=ACTOR, day=paper.days_after(-1)).refused
+    late = file_of(paper, day=paper.days_after(3).isoformat())
+    assert "is not over yet" in ingest.take(paper.account, late, actor=ACTOR).refused
+    assert ingest.take(paper.account, raw, actor=ACTOR).refused == ""  # its own day is closed at the bank already
 
 
-def test_balances_that_do_not_explain_the_lines_leave_the_day_incomplete(bank: BankBooks) -> None:
+def test_balances_that_do_not_explain_the_lines_leave_the_day_incomplete(paper: BankBooks) -> None:
     """STATEMENT_INCOMPLETE by arithmetic, then a right one of the same day makes it whole."""
-    bad = ingest.take(bank.account, file_of(bank, entry("25.00"), closing="80.00"), actor=ACTOR)
+    bad = ingest.take(paper.account, file_of(paper, entry("25.00"), closing="80.00"), actor=ACTOR)
     assert bad.trouble == ("It does not add up: opening 100.00 EUR, lines -25.00 EUR, closing 80.00 EUR; 5.00 EUR is"
                            " not explained by a line.")
-    good = ingest.take(bank.account, file_of(bank, entry("25.00"), closing="75.00"), actor=ACTOR)
-    assert good.trouble == "" and bank.row().trouble == ""
+    good = ingest.take(paper.account, file_of(paper, entry("25.00"), closing="75.00"), actor=ACTOR)
+    assert good.trouble == "" and paper.row().trouble == ""
     assert StatementLine.objects.count() == 1
 
 
-def test_a_count_that_is_not_what_is_listed_leaves_the_day_incomplete(bank: BankBooks) -> None:
+def test_a_count_that_is_not_what_is_listed_leaves_the_day_incomplete(paper: BankBooks) -> None:
     """One entry may hold several payments: entries are counted as entries."""
     pair = "".join(
         payment(f"E{n}", before=f'<Amt Ccy="EUR">{amount}</Amt>') for n, amount in ((1, "10.00"), (2, "15.00")))
     told = "<TxsSummry><TtlNtries><NbOfNtries>{}</NbOfNtries></TtlNtries></TxsSummry>"
     for count, trouble in ((1, ""), (2, "The provider counts 3 lines and lists 2.")):
-        raw = file_of(bank, entry("25.00", payments=pair), closing="75.00", more=told.format(count))
-        read = parse_camt053(accounts.opened(bank.account), raw)
+        raw = file_of(paper, entry("25.00", payments=pair), closing="75.00", more=told.format(count))
+        read = parse_camt053(accounts.opened(paper.account), raw)
         assert isinstance(read, Told) and len(read.lines) == 2 and read.count_told == count + 1
-        assert ingest.take(bank.account, raw, actor=ACTOR).statement.trouble == trouble  # type: ignore[union-attr]
+        assert ingest.take(paper.account, raw, actor=ACTOR).statement.trouble == trouble  # type: ignore[union-attr]
 
 
-def test_a_missing_number_and_a_balance_that_jumps_are_seen_from_the_day_after(bank: BankBooks) -> None:
+def test_a_missing_number_and_a_balance_that_jumps_are_seen_from_the_day_after(paper: BankBooks) -> None:
     """No missing sequence number, and opening = the previous day's closing when both exist."""
-    first, second = bank.day.isoformat(), bank.days_after(1).isoformat()
-    bank.world.clock(days=3)
-    ingest.take(bank.account, file_of(bank, number="17", day=first), actor=ACTOR)
-    gap = ingest.take(bank.account, file_of(bank, number="20", day=second), actor=ACTOR)
+    first, second = paper.day.isoformat(), paper.days_after(1).isoformat()
+    paper.world.clock(days=3)
+    ingest.take(paper.account, file_of(paper, number="17", day=first), actor=ACTOR)
+    gap = ingest.take(paper.account, file_of(paper, number="20", day=second), actor=ACTOR)
     assert gap.trouble == "A statement is missing before this one: numbers 18 to 19 are not there."
     jump = ingest.take(
-        bank.account, file_of(bank, number="18", day=second, opening="90.00", closing="90.00"), actor=ACTOR)
+        paper.account, file_of(paper, number="18", day=second, opening="90.00", closing="90.00"), actor=ACTOR)
     assert "is not the closing balance of the day before, 100.00 EUR" in jump.trouble
-    right = ingest.take(bank.account, file_of(bank, number="18", day=second), actor=ACTOR)
+    right = ingest.take(paper.account, file_of(paper, number="18", day=second), actor=ACTOR)
     assert right.trouble == "" and not StatementDay.objects.exclude(trouble="").exists()
 
 
-def test_numbers_begin_anew_with_the_year(bank: BankBooks) -> None:
-    year = bank.day.year
+def test_numbers_begin_anew_with_the_year(paper: BankBooks) -> None:
+    year = paper.day.year
     for day, number, trouble in (
         (f"{year - 1}-12-30", "250", ""), (f"{year}-01-02", "1", ""),
         (f"{year}-01-05", "1", f"Statement number 1 does not follow number 1 of {year}-01-02."),
     ):
-        assert ingest.take(bank.account, file_of(bank, number=number, day=day), actor=ACTOR).trouble == trouble
+        assert ingest.take(paper.account, file_of(paper, number=number, day=day), actor=ACTOR).trouble == trouble

@@ -305,6 +305,26 @@ def test_nothing_counts_as_missing_while_a_day_is_not_whole(books: Books) -> Non
     assert books.cases() == ["MISSING_AT_PROVIDER"]
 
 
+def test_what_comes_back_of_a_refund_made_outside_is_a_matter_of_its_own(books: Books) -> None:
+    """The first case may be closed by then, and the money is here again."""
+    out, back = books.line(None, -700, provider_ref="re_out"), books.line(None, 700, provider_ref="re_out")
+    books.take(out, back)
+    assert books.cases() == ["MISSING_HERE", "MISSING_HERE"] and books.classes() == {"MISSING_HERE": 2}
+
+
+def test_a_missing_refund_that_was_explained_is_not_opened_again(books: Books) -> None:
+    books.refund()
+    books.next_day(5)
+    for ahead in range(4):
+        books.take(day=books.days_after(ahead))
+    books.again()
+    case = books.case("MISSING_AT_PROVIDER")
+    assert close(case.id, tenant_id=case.tenant_id, outcome="explained", actor="person", now=calendar.now())
+    books.again()
+    assert Case.objects.count() == 1 and books.overview().stops == ()
+    assert books.close().totals["cases"] == []
+
+
 def test_a_case_that_a_person_has_closed_is_not_opened_again(books: Books) -> None:
     """What was explained once stays explained, however often the day is compared."""
     line = books.line(None, -100)

@@ -9,7 +9,7 @@ from redis import Redis
 
 from runtime_app import clock, jobs, statements
 from runtime_app.models import Account, StatementDay, StatementLine
-from runtime_app.statements import calendar, rounds
+from runtime_app.statements import calendar, compare
 from tests.statements.books import ACTOR, Books
 
 
@@ -75,7 +75,7 @@ def test_a_day_that_cannot_be_worked_on_does_not_stop_the_others(
     books.refund()
     books.next_day()
     statements.open_days()
-    real = rounds.compare.run
+    real = compare.run
 
     def raises(day: StatementDay, **known: Any) -> Any:
         if day.account.tenant == books.world.birch:
@@ -83,6 +83,6 @@ def test_a_day_that_cannot_be_worked_on_does_not_stop_the_others(
         return real(day, **known)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rounds.compare, "run", raises)
+        patch.setattr(compare, "run", raises)
         assert statements.work(books.world.ports(), actor=ACTOR, limit=10) == 2
     assert books.classes() == {"MATCHED": 1}
