@@ -35,6 +35,7 @@ COMPANIES = (
             Person("abel", "Abel Moreau", ("approver",), "America/New_York"),
             Person("sam", "Sam Whitfield", ("support",)),
             Person("olga", "Olga Petrenko", ("operator",)),
+            Person("otto", "Otto Lehmann", ("operator",)),  # some acts on a case need two
             Person("tom", "Tom Nakamura", ("tenant_admin",)),
             Person("ava", "Ava Brandt", ("auditor",)),
             BOTH,
@@ -48,6 +49,7 @@ COMPANIES = (
             Person("bo", "Bo Zhang", ("approver",)),
             Person("sven", "Sven Dahl", ("support",)),
             Person("omar", "Omar Said", ("operator",)),
+            Person("orla", "Orla Byrne", ("operator",)),
             Person("tim", "Tim Adeyemi", ("tenant_admin",)),
             Person("umi", "Umi Tanaka", ("auditor",)),
             BOTH,

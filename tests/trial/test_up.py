@@ -87,7 +87,7 @@ def test_trial_json_tells_a_stranger_everything(trial: Trial) -> None:
     for tenant in told["tenants"]:
         assert set(tenant) == {"slug", "api_key", "approval_threshold_minor", "people"}
         roles = Counter(role for person in tenant["people"] for role in person["roles"])
-        assert set(roles) == set(ROLES) and roles["approver"] >= 2
+        assert set(roles) == set(ROLES) and roles["approver"] >= 2 and roles["operator"] >= 2
         currencies = Counter(order["currency"] for order in told["orders"] if order["tenant"] == tenant["slug"])
         assert currencies == {"CNY": 10, "USD": 10, "JPY": 10, "KWD": 10}
     assert set(told["orders"][0]) == {"tenant", "order_ref", "payment_ref", "currency", "captured_minor"}
