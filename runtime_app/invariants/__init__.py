@@ -15,14 +15,14 @@ from runtime_app import rows
 from runtime_app.invariants import derived, provider
 from runtime_app.invariants.derived import DERIVED
 from runtime_app.invariants.money import MONEY
-from runtime_app.invariants.provider import AT_PROVIDER
+from runtime_app.invariants.provider import AT_PROVIDER, SETTLED
 from runtime_app.invariants.records import RECORDS
 from runtime_app.invariants.tasks import TASKS
 from runtime_app.invariants.types import Invariant, Violation
 
 QUERIES: tuple[Invariant, ...] = (*TASKS, *MONEY, *RECORDS)
 STUCK = {"nothing_is_stuck": "Nothing that is due for work has been left alone for too long."}
-NAMES: Mapping[str, str] = {**{i.name: i.says for i in QUERIES}, **DERIVED, **AT_PROVIDER, **STUCK}
+NAMES: Mapping[str, str] = {**{i.name: i.says for i in QUERIES}, **DERIVED, **AT_PROVIDER, **SETTLED, **STUCK}
 
 __all__ = ["NAMES", "QUERIES", "Invariant", "Violation", "check"]
 
@@ -32,11 +32,13 @@ def check(
     *,
     requests: Sequence[Mapping[str, Any]] = (),
     stuck_after: float | None = None,
+    settled: bool = False,
 ) -> list[Violation]:
     """Every row that breaks an invariant, all read at one moment; empty when all is well.
 
     `ledger` is what the provider says it moved (the sandbox's `GET /_sandbox/refunds`), `requests` what it was sent
     (`GET /_sandbox/requests`). `stuck_after` seconds of being overdue make a task stuck; None does not ask.
+    `settled` says that nothing is moving, so that the ledger's totals must be ours too.
     """
     found: list[Violation] = []
     with _one_moment():
@@ -45,6 +47,7 @@ def check(
         found += derived.check()
         if ledger is not None:
             found += provider.check(ledger, requests)
+            found += provider.totals(ledger) if settled else ()
         if stuck_after is not None:
             found += _stuck(stuck_after)
     return found

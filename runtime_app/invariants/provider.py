@@ -19,6 +19,10 @@ AT_PROVIDER = {
     "effects_are_ours": "Every refund that names an operation of ours is of one that we have.",
     "sends_are_ours": "The provider was sent no more than the calls written down, under one key, with the same bytes.",
 }
+SETTLED = {
+    "payment_total_is_named": "All that the provider moved on a payment has a name here, or a case was opened about it,"
+    " or it is in doubt or about to be looked at. Asked for when nothing is moving.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +48,51 @@ def check(ledger: Sequence[Row], requests: Sequence[Row]) -> Iterator[Violation]
         " WHERE c.operation_id = o.id AND c.kind IN ('submit', 'resend'))"
         " FROM runtime_app_operation o JOIN runtime_app_task t ON t.id = o.task_id"
     ))}
-    moved: dict[str, list[Row]] = defaultdict(list)
-    for refund in ledger:
-        if refund["operation_id"] is not None:
-            moved[refund["operation_id"]].append(refund)
+    moved = _moved(ours, ledger)
     for id in sorted(moved.keys() - ours.keys()):
         yield Violation("effects_are_ours", id, f"{len(moved[id])} refunds of an operation that we do not have")
     for operation in ours.values():
         yield from _effects(operation, moved.get(operation.id, []))
     yield from _sends(ours, requests)
+
+
+def _moved(ours: Mapping[str, _Operation], ledger: Sequence[Row]) -> dict[str, list[Row]]:
+    """The refunds by the operation that they name; one without a name is whose key it was made under, or whose it has
+    been proved to be."""
+    by_key = {o.idempotency_key: o.id for o in ours.values()}
+    by_ref = {o.provider_ref: o.id for o in ours.values() if o.provider_ref is not None}
+    moved: dict[str, list[Row]] = defaultdict(list)
+    for refund in ledger:
+        owner = refund["operation_id"] or by_key.get(refund["idempotency_key"]) or by_ref.get(refund["id"])
+        if owner is not None:
+            moved[owner].append(refund)
+    return moved
+
+
+_NAMED = """
+SELECT p.ref, coalesce(b.minor, 0),
+    EXISTS (SELECT 1 FROM runtime_app_case c LEFT JOIN runtime_app_operation o ON o.id = c.operation_id
+        WHERE p.ref IN (c.payment_ref, o.payment_ref)
+        OR c.details -> 'refunds' @> jsonb_build_array(jsonb_build_object('payment_ref', p.ref)))
+    OR EXISTS (SELECT 1 FROM runtime_app_operation o WHERE o.payment_ref = p.ref
+        AND (o.state IN ('submitting', 'unknown', 'pending') OR o.next_check_at IS NOT NULL))
+    OR EXISTS (SELECT 1 FROM runtime_app_paymentlook l WHERE l.payment_ref = p.ref AND l.due_at IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM runtime_app_notice n WHERE n.payment_ref = p.ref AND n.due_at IS NOT NULL)
+FROM (SELECT unnest(%s::text[]) AS ref UNION SELECT payment_ref FROM runtime_app_balance
+    WHERE refunded_minor + external_provider_minor > 0) AS p
+LEFT JOIN (SELECT payment_ref, sum(refunded_minor + external_provider_minor)::bigint AS minor FROM runtime_app_balance
+    GROUP BY 1) AS b ON b.payment_ref = p.ref
+"""
+
+
+def totals(ledger: Sequence[Row]) -> Iterator[Violation]:
+    """I12, for a moment at which nothing moves: the provider's total of each payment against what we can name of it."""
+    moved: Counter[str] = Counter()
+    for refund in ledger:
+        moved[refund["payment_ref"]] += refund["amount_minor"]
+    for ref, named, looked_at in rows.run(_NAMED, [sorted(moved)]):
+        if moved[ref] != named and not looked_at:
+            yield Violation("payment_total_is_named", ref, f"the provider moved {moved[ref]}, we can name {named}")
 
 
 def _typed(row: rows.Row) -> _Operation:

@@ -50,6 +50,9 @@ BREAKS: dict[str, tuple[str, ...]] = {
         "UPDATE runtime_app_operation SET resolved_by_id = (SELECT resolved_by_id FROM runtime_app_operation"
         " WHERE id = %(op_done)s) WHERE id = %(op_cancelled)s",
     ),
+    "two_people_declare": (
+        _copy("runtime_app_evidence", "r.operation_id = %(op_cancelled)s AND r.finding = 'absent'",
+              kind="'human_attestation'"),),
     "balance_is_the_sum": ("UPDATE runtime_app_balance SET reserved_minor = reserved_minor + 1",),
     "refunded_is_what_succeeded": (
         "UPDATE runtime_app_operation SET amount_minor = amount_minor + 1 WHERE id = %(op_done)s",),

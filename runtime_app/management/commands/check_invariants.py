@@ -13,9 +13,10 @@ from django.db import DatabaseError
 
 from runtime_app import invariants
 from runtime_app.invariants import NAMES, Violation
-from runtime_app.invariants.provider import AT_PROVIDER
+from runtime_app.invariants.provider import AT_PROVIDER, SETTLED
 
 _REFUND = {"id", "payment_ref", "amount_minor", "currency", "status", "operation_id", "idempotency_key"}
+_LEDGER = AT_PROVIDER.keys() | SETTLED.keys()
 _REQUEST = {"id", "method", "path", "operation_id", "idempotency_key", "body_sha256"}
 Told = list[Mapping[str, Any]]
 
@@ -31,29 +32,37 @@ class Command(BaseCommand):
         parser.add_argument(
             "--stuck-after", metavar="SECONDS", type=float, help="a task overdue by so much counts as stuck"
         )
+        parser.add_argument(
+            "--settled", action="store_true",
+            help="nothing is moving: also compare each payment's total with the ledger of --sandbox",
+        )
 
-    def handle(self, *args: Any, sandbox: str | None, stuck_after: float | None, **options: Any) -> None:
+    def handle(
+        self, *args: Any, sandbox: str | None, stuck_after: float | None, settled: bool = False, **options: Any
+    ) -> None:
         if stuck_after is not None and not 0 <= stuck_after <= 10**9:
             _cannot("--stuck-after takes a number of seconds from 0.")
-        found = self._found(sandbox, stuck_after)
-        if sandbox is not None and any(v.invariant in AT_PROVIDER for v in found):
+        found = self._found(sandbox, stuck_after, settled)
+        if sandbox is not None and any(v.invariant in _LEDGER for v in found):
             # Ledger and database are read one after the other: what was moving in between is right when read again.
-            again = set(self._found(sandbox, stuck_after))
+            again = set(self._found(sandbox, stuck_after, settled))
             found = [v for v in found if v in again]
         counts = Counter(v.invariant for v in found)
+        unasked = (_LEDGER if sandbox is None else set() if settled else SETTLED.keys()) | (
+            {"nothing_is_stuck"} if stuck_after is None else set())
         for name, says in NAMES.items():
-            if (name in AT_PROVIDER and sandbox is None) or (name == "nothing_is_stuck" and stuck_after is None):
+            if name in unasked:
                 continue
             mark = self.style.ERROR("BROKEN") if counts[name] else self.style.SUCCESS("holds ")
             self.stdout.write(f"{mark} {counts[name]:>6}  {name}: {says}")
         if found:
             raise CommandError("\n".join(["Broken:", *(f"  {v}" for v in found)]), returncode=1)
 
-    def _found(self, sandbox: str | None, stuck_after: float | None) -> list[Violation]:
+    def _found(self, sandbox: str | None, stuck_after: float | None, settled: bool) -> list[Violation]:
         ledger, sent = (None, []) if sandbox is None else (
             _read(sandbox, "refunds", _REFUND), _read(sandbox, "requests", _REQUEST))
         try:
-            return invariants.check(ledger, requests=sent, stuck_after=stuck_after)
+            return invariants.check(ledger, requests=sent, stuck_after=stuck_after, settled=settled)
         except DatabaseError as error:
             _cannot(f"The database does not answer as it should: {str(error).strip().splitlines()[0]}")
 
