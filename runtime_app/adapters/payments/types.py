@@ -157,6 +157,11 @@ class Mismatch:
     differs: tuple[str, ...]
     seen: Observation
 
+    @property
+    def nameless(self) -> bool:
+        """All is as asked for but our reference, which it does not carry: a look can still tell whose it is."""
+        return self.differs == ("operation",) and self.refund.operation_ref is None
+
 
 @dataclass(frozen=True, slots=True)
 class OutcomeUnknown:

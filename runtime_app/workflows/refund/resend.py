@@ -66,7 +66,7 @@ def _sending(call: BeginCall, known: LearnOperation, follow: Follow) -> Callable
         result = ports.provider(facts.account).create_refund(
             facts.account, request, idempotency_key=operation.idempotency_key, resend=True, deadline=ports.sending
         )
-        seen = _reading(result)
+        seen = _reading(result, str(operation.id))
         end = EndCall(call.id, operation.id, "provider_response", "unknown", seen.finding.value, result.seen)
         transition = follow(facts, ports, seen, end)
         answered = Say("operation.resend_answered", {"finding": seen.finding.value})
@@ -78,7 +78,7 @@ def _sending(call: BeginCall, known: LearnOperation, follow: Follow) -> Callable
     return effect
 
 
-def _reading(result: object) -> Reading:
+def _reading(result: object, operation_ref: str) -> Reading:
     match result:
         case OutcomeUnknown(key_burned=True):
             return Reading(Finding.RESEND_BURNED)
@@ -86,8 +86,11 @@ def _reading(result: object) -> Reading:
             return Reading(Finding.RESEND_IN_USE)
         case KeyConflict():
             return Reading(Finding.RESEND_CONFLICT)
+        case Mismatch(nameless=True):
+            return Reading(Finding.RESEND_ACCEPTED)
         case Mismatch(refund=refund, differs=differs):
-            return Reading(Finding.MISMATCH, refund, (refund,), _first_known(differs))
+            own = refund.operation_ref in (None, operation_ref)  # else its reference is the other one's
+            return Reading(Finding.MISMATCH, refund if own else None, (refund,), _first_known(differs))
         case OutcomeUnknown() | Declined():
             return Reading(Finding.RESEND_UNKNOWN)  # a refusal of a resend may be our own first success speaking
         case _:

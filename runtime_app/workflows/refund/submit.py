@@ -195,11 +195,17 @@ def _overheard(sent: Sent) -> tuple[AtPace, ...]:
 
 
 def _mismatch(sent: Sent, result: Mismatch) -> Transition:
+    if result.nameless:
+        return _unknown(sent, "the provider's refund does not carry our reference", ref=result.refund.ref)
     differs = ", ".join(result.differs)
     name = next((n for n in ("payment", "currency", "amount") if n in result.differs), "payment")
     why = f"the provider's refund differs from the request in {differs}"
-    # Its reference is kept: that a look at our payment does not show it proves nothing from now on.
-    return _unknown(sent, why, case=(MISMATCH_CLASS[name], (result.refund,)), ref=result.refund.ref)
+    # Its reference is kept: that a look at our payment does not show it proves nothing from now on. One that names
+    # another operation is that one's.
+    own = result.refund.operation_ref in (None, str(sent.operation.id))
+    return _unknown(
+        sent, why, case=(MISMATCH_CLASS[name], (result.refund,)), ref=result.refund.ref if own else None
+    )
 
 
 def _unknown(
