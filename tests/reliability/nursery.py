@@ -71,7 +71,8 @@ class Nursery:
     def start(
         self, act: str, *, point: str = "", points_log: Path | None = None, mutants: tuple[str, ...] = (), **said: Any
     ) -> Child:
-        """Let a child do `tests.reliability.acts.<act>(**said)`; `point` is `name:nth:SIGNAL`, as in the product."""
+        """Let a child do `tests.reliability.acts.<act>(**said)`; `crowd.ask` is the act `ask` of the module `crowd`.
+        `point` is `name:nth:SIGNAL`, as in the product."""
         number = self._ask(act=act, said=said, point=point, points_log=str(points_log or ""), mutants=list(mutants))
         return Child(number, self._folder / f"{number}.json", self._folder / f"{number}.log")
 
@@ -107,8 +108,7 @@ def _main() -> None:
     import django
 
     django.setup()
-    acts = importlib.import_module("tests.reliability.acts")
-    acts.warm_up()
+    importlib.import_module("tests.reliability.acts").warm_up()
     _say("ready")
     for line in sys.stdin:
         order = json.loads(line)
@@ -143,7 +143,7 @@ def _fork(folder: Path, order: dict[str, Any]) -> int:
 
 def _be_a_child(folder: Path, order: dict[str, Any]) -> None:
     from runtime_app import points
-    from tests.reliability import acts, mutants
+    from tests.reliability import mutants
 
     log = os.open(folder / f"{os.getpid()}.log", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -152,7 +152,8 @@ def _be_a_child(folder: Path, order: dict[str, Any]) -> None:
     points.arm(order["point"], order["points_log"])
     for name in order["mutants"]:
         mutants.MUTANTS[name]()
-    act: Callable[..., Any] = getattr(acts, order["act"])
+    module, _, name = order["act"].rpartition(".")
+    act: Callable[..., Any] = getattr(importlib.import_module(f"tests.reliability.{module or 'acts'}"), name)
     told = json.dumps(act(**order["said"]), default=str)
     place = folder / f"{os.getpid()}.json"
     place.with_suffix(".part").write_text(told)

@@ -101,15 +101,16 @@ def new_database(cluster: Cluster, name: str) -> str:
 
 @contextlib.contextmanager
 def running_room(
-    cluster: Cluster, folder: Path, number: int, *, threshold: int = 0, **timing: object
+    cluster: Cluster, folder: Path, number: int, *, threshold: int = 0, one_clock: bool = False, **timing: object
 ) -> Iterator[Room]:
-    """A room on this cluster, founded; its processes end with the context."""
+    """A room on this cluster, founded; its processes end with the context. `one_clock`: who moves the sandbox's clock
+    moves the product's with it."""
     name = f"{folder.name}-{number}"
     place = folder / name
     place.mkdir(parents=True)
     database_url = new_database(cluster, name.replace("-", "_"))
     redis_url = cluster.redis_url.replace("db=0", f"db={number}")
-    with running_sandbox(place) as sandbox:
+    with running_sandbox(place, {"COUNTERSIGN_CLOCK_DATABASE_URL": database_url} if one_clock else {}) as sandbox:
         around = environment(database_url, redis_url, sandbox, **timing) | {"NURSERY_FOLDER": str(place)}
         nursery = Nursery(place, around)
         db = psycopg.connect(database_url, autocommit=True)
