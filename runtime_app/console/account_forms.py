@@ -28,11 +28,12 @@ def _secret(label: Any, help_text: Any = "", required: bool = False) -> forms.Ch
     )
 
 
-_SETTINGS = {
-    "debtor_iban": (_("IBAN of the account that pays"), ""),
-    "debtor_name": (_("Name of its holder"), _("As the bank has it, at most 70 characters.")),
-    "debtor_bic": (_("BIC of the bank"), ""),
-    "debtor_currency": (_("Currency of the account"), _("Its ISO 4217 code; statements in another are refused.")),
+_SETTINGS: dict[str, tuple[Any, Any, bool]] = {  # the label, the hint, and whether it must be given
+    "debtor_iban": (_("IBAN of the account that pays"), "", True),
+    "debtor_name": (_("Name of its holder"), _("As the bank has it, at most 70 characters."), True),
+    "debtor_bic": (_("BIC of the bank"), "", True),
+    "debtor_currency": (
+        _("Currency of the account"), _("Its ISO 4217 code; statements in another are refused."), False),
 }
 
 

@@ -13,7 +13,6 @@ from runtime_app.currencies import EXPONENTS
 from runtime_app.desk import verbs
 from runtime_app.desk.actions import Offer
 from runtime_app.desk.situation import Situation
-from runtime_app.errors import FieldErrors
 from runtime_app.models import Case, Task, User
 from runtime_app.money import decimal_text, parse_decimal
 
@@ -104,30 +103,32 @@ class CompensateForm(CaseForm):
         return given | {"amount_minor": parse_decimal(given.pop("amount"), self.currency, "amount")}
 
 
+_NOBODY = ":"  # no username can be this
+
+
 class AssignForm(CaseForm):
-    to = forms.ChoiceField(label=gettext_lazy("Person"), required=False)
+    to = forms.ChoiceField(label=gettext_lazy("Person"))
 
     def prepare(self, people: Sequence[User]) -> None:
         named = [(p.username, p.shown_name) for p in people if p.pk not in self.s.parties]
         self.fields["to"] = forms.ChoiceField(
-            label=gettext_lazy("Person"), required=False, choices=[("", _("nobody")), *named],
-            initial=self.s.case.owner.username if self.s.case.owner else "",
+            label=gettext_lazy("Person"), choices=[(_NOBODY, _("nobody")), *named],
+            initial=self.s.case.owner.username if self.s.case.owner else _NOBODY,
         )
 
     def given(self) -> dict[str, Any]:
-        return dict(self.cleaned_data) | {"to": self.cleaned_data["to"] or None}
+        named = self.cleaned_data["to"]
+        return dict(self.cleaned_data) | {"to": None if named == _NOBODY else named}
 
 
 class SnoozeForm(CaseForm):
     until = forms.DateField(
-        label=gettext_lazy("Until"), required=False, help_text=gettext_lazy("Its deadline stays what it is."),
+        label=gettext_lazy("Until"), help_text=gettext_lazy("Its deadline stays what it is."),
         widget=forms.DateInput(attrs={"type": "date"}), input_formats=["%Y-%m-%d"],
     )
 
-    def given(self) -> dict[str, Any]:
-        if self.cleaned_data["until"] is None and not self.s.snoozed:
-            raise FieldErrors({"until": _("Name the day until which it is put off.")})
-        return dict(self.cleaned_data)
+    def prepare(self, people: Sequence[User]) -> None:
+        self.fields["until"].required = not self.s.snoozed  # without a day it is taken up again
 
 
 class CommentForm(CaseForm):

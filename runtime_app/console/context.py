@@ -56,7 +56,7 @@ def _navigation(request: HttpRequest, person: User, tenant: Tenant) -> list[dict
         items.append({"url": reverse("reconciliation"), "icon": "scales", "label": label, "count": waiting})
     if access.may(person, tenant.id, "manage_tenant"):
         url = reverse("accounts", args=[tenant.slug])
-        items.append({"url": url, "icon": "key", "label": _("Provider accounts")})
+        items.append({"url": url, "icon": "key", "label": _("Accounts")})
     start, fits = items[0]["url"], [item["url"] for item in items if request.path.startswith(item["url"])]
     nearest = max(fits, key=len, default="")
     for item in items:

@@ -88,10 +88,15 @@ def test_what_cannot_be_so_is_told_beside_its_field(world: World, visit: Visit) 
 def test_a_bank_is_asked_for_its_own_settings(world: World, visit: Visit) -> None:
     """The adapter says what it misses; the page shows each beside its field."""
     tom = visit(world.tom)
-    lacking = add(tom, "bank", ref="bank", base_url="https://bank.example")
-    text = lacking.content.decode()
-    assert lacking.status_code == 422 and "Write the IBAN of the account that pays" in text
-    assert 'id="id_debtor_iban_error"' in text and 'id="id_debtor_bic_error"' in text
+    for wrong, field, sentence in (
+        ({"debtor_iban": ""}, "debtor_iban", "This field is required."),
+        ({"debtor_iban": "NL00MOCK0000000001"}, "debtor_iban", "its check digits must be right"),
+        ({"debtor_bic": "X"}, "debtor_bic", "of 8 or 11 characters"), ({"base_url": ""}, "base_url", "the address of"),
+        ({"debtor_currency": "EURO"}, "debtor_currency", "ISO 4217"),
+    ):
+        lacking = add(tom, "bank", **{"ref": "bank", "base_url": "https://bank.example", **SETTINGS, **wrong})
+        text = lacking.content.decode()
+        assert lacking.status_code == 422 and sentence in plain(text) and f'id="id_{field}_error"' in text, wrong
     assert add(tom, "bank", ref="bank", base_url="https://bank.example", **SETTINGS).status_code == 302
     made = Account.objects.get(tenant=world.amber, ref="bank")
     assert made.settings == {name: value for name, value in SETTINGS.items() if value}

@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_told_beside_its_field(desk: Desk, visit: Visit) 
         ("declare_not_executed", "declare", {"code": "x", "reason": "r"}, "Select a valid choice."),
         ("declare_not_executed", "declare", {"code": "provider_denies", "reason": " "}, "This field is required."),
         ("snooze", "snooze", {"until": "soon"}, "Enter a valid date."),
-        ("snooze", "snooze", {"until": ""}, "Name the day until which it is put off."),
+        ("snooze", "snooze", {"until": ""}, "This field is required."),
         ("snooze", "snooze", {"until": "2099-01-01"}, "at most 30 days ahead"),
         ("assign", "assign", {"to": "bea"}, "Select a valid choice."),
         ("comment", "comment", {"text": "a\u202eb"}, "Leave out control characters"),
