@@ -6,6 +6,7 @@ on the payment until a person has acknowledged it. Nothing is ever matched by am
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,13 +35,13 @@ from runtime_app.ledger.pace import AtPace, Grant, take, tell
 from runtime_app.reconciliation.pace import GOOD, LOOK, heard_on
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.states import UNRESOLVED, Status
+from runtime_app.timing import Timing
 from runtime_app.transitions import NOW, Guard, Transition, apply_one
 from runtime_app.workflows.types import Ports
 
 log = logging.getLogger(__name__)
 _NO_MONEY = {RefundStatus.FAILED, RefundStatus.CANCELED}
 _TRIES_MOST = 8  # looks that do not add up before a person is told so, and the looking stops
-_UNANSWERED_MOST = 300  # the same for looks that nobody answers, at most five minutes apart: about a day
 _PAGES_MOST = 200
 _READ = 4  # read timeouts that one look may take, over all its pages
 
@@ -60,6 +61,14 @@ class Look:
     tries: int
     until: datetime
     begun: datetime
+    since: str | None  # when it did not add up for the first time
+
+    def tells(self, timing: Timing, *, answered: bool) -> bool:
+        """Whether a person is to be told by now. Many who ask at once make the tries quick, but the time is given."""
+        if self.since is None:
+            return False
+        age = (self.begun - datetime.fromisoformat(self.since)).total_seconds()
+        return (self.tries >= _TRIES_MOST and age >= timing.absent_age) if answered else age >= timing.handover
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,7 @@ def _claim(limit: int, seconds: float) -> list[Look]:
         "UPDATE runtime_app_paymentlook AS l SET tries = tries + 1, due_at = runtime_now() + make_interval(secs => %s)"
         " FROM runtime_app_account a WHERE a.id = l.account_id AND l.id IN (SELECT id FROM runtime_app_paymentlook"
         " WHERE due_at <= (SELECT runtime_now()) ORDER BY due_at LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)"
-        " RETURNING l.id, l.tenant_id, a.ref, l.payment_ref, l.tries, l.due_at, runtime_now()",
+        " RETURNING l.id, l.tenant_id, a.ref, l.payment_ref, l.tries, l.due_at, runtime_now(), l.found ->> 'since'",
         [seconds, limit],
     )
     return [Look(*row) for row in found]
@@ -188,7 +197,7 @@ def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
         undecided = bool(unnamed) and ours.in_doubt  # one of ours may have lost its name on the way
         if shown.trouble or undecided:
             changed = False
-            if not shown.trouble or look.tries < (_TRIES_MOST if shown.answered else _UNANSWERED_MOST):
+            if not shown.trouble or not look.tells(ports.timing, answered=shown.answered):
                 _later(look, shown.trouble or "an operation of this payment is in doubt", ports)
             else:
                 if ours.states or _order_of(look):  # else told of by a notice only: nobody knows of such a payment
@@ -217,7 +226,7 @@ def _follow_up(
         return
     sums = f"{otherwise[open[0]]} minor units, and {ours.booked[open[0]]} are booked"
     why = f"the provider shows of operation {open[0]} ({ours.states[open[0]]}) {sums}"
-    if look.tries < _TRIES_MOST:
+    if not look.tells(ports.timing, answered=True):
         _later(look, why, ports)
     else:
         _open_disagreement(look, why, seen)
@@ -241,11 +250,12 @@ def _ours(look: Look) -> Ours:
 
 
 def _later(look: Look, why: str, ports: Ports) -> None:
-    _put_down(look, backoff(ports.timing, look.tries), "why = %s", [why[:200]])
+    since = json.dumps({"since": look.since or look.begun.isoformat()})
+    _put_down(look, backoff(ports.timing, look.tries), "why = %s, found = %s", [why[:200], since])
 
 
 def _end(look: Look) -> None:
-    _put_down(look, None, "tries = 0, looked_at = %s", [look.begun])
+    _put_down(look, None, "tries = 0, looked_at = %s, found = '{}'", [look.begun])
 
 
 def _put_down(look: Look, again: float | None, more: str, values: Sequence[object]) -> None:

@@ -37,7 +37,7 @@ from runtime_app.money import Money
 from runtime_app.outbox import Tell, tell_order_system
 from runtime_app.reconciliation.classes import CLASSES
 from runtime_app.reconciliation.pace import LOOK, hear
-from runtime_app.reconciliation.reading import Asked, Reading, read
+from runtime_app.reconciliation.reading import Asked, Reading, not_anothers, read
 from runtime_app.reconciliation.table import Finding, Situation, Verdict, decide
 from runtime_app.states import OperationState, Status
 from runtime_app.timing import Timing
@@ -164,7 +164,9 @@ def _answer(
     )
     if watched.provider_ref is None or not isinstance(answer, Absent):
         return answer
-    return provider.retrieve_refund(account, refund_ref=watched.provider_ref, deadline=deadline)
+    return not_anothers(
+        provider.retrieve_refund(account, refund_ref=watched.provider_ref, deadline=deadline), watched.id
+    )
 
 
 def _read(answer: FindResult | NoSuchRefund, watched: Watched) -> Reading:

@@ -28,7 +28,7 @@ from runtime_app.models import (
     Task,
     User,
 )
-from runtime_app.states import UNRESOLVED
+from runtime_app.states import UNRESOLVED, Status
 
 _EVIDENCE_MOST = 200
 _JOINED = ("operation", "operation__task", "task", "task__requester", "account", "owner", "tenant")
@@ -194,4 +194,12 @@ def follow_up_key(case_id: UUID) -> str:
 
 
 def _follow_up(case: Case) -> Task | None:
-    return Task.objects.filter(tenant=case.tenant_id, request_key=follow_up_key(case.id)).first()
+    """The one of this case; else one of another case of the same refund, unless that came to nothing. What is to be
+    made good is made good once."""
+    mine = Task.objects.filter(tenant=case.tenant_id, request_key=follow_up_key(case.id)).first()
+    task_id = case.task_id or (case.operation.task_id if case.operation is not None else None)
+    if mine is not None or task_id is None:
+        return mine
+    nothing = [Status.REJECTED, Status.FAILED, Status.CANCELLED]
+    others = Task.objects.filter(tenant=case.tenant_id, order_ref=case.order_ref, state__follows=str(task_id))
+    return others.exclude(status__in=nothing).first()

@@ -24,7 +24,8 @@ _ORDER = 'b.tenant_id, b.account COLLATE "C", b.payment_ref COLLATE "C"'
 
 @dataclass(frozen=True, slots=True)
 class KeepBalance:
-    """The balance as the order system tells it now; an older reading never replaces a newer one.
+    """The balance as the order system tells it now; an older reading never replaces a newer one. Refused as
+    `of_another_order`, naming it, when the payment is known as that order's: its refunds count there.
 
     `external_minor` is what the order system knows as refunded outside of us; what the provider has shown is kept
     beside it, and the larger of the two stands against the captured amount.
@@ -49,7 +50,7 @@ class KeepBalance:
             if payment not in newest or newest[payment][1].version < part.version:
                 newest[payment] = (row, part)
         ordered = sorted(newest.items(), key=lambda item: (str(item[0][0]), *item[0][1:]))
-        rows.insert(
+        kept = rows.insert(
             "runtime_app_balance AS b",
             _COLUMNS,
             [(new_id(), row.tenant_id, p.account, p.order_ref, p.payment_ref, p.currency, p.captured_minor,
@@ -62,13 +63,32 @@ class KeepBalance:
             " external_order_minor = excluded.external_minor, read_version = excluded.read_version,"
             " read_at = excluded.read_at, excess_minor = greatest(0, b.reserved_minor + b.refunded_minor"
             " + greatest(excluded.external_minor, b.external_provider_minor) - excluded.captured_minor)"
-            " WHERE b.read_version <= excluded.read_version",
+            " WHERE b.read_version <= excluded.read_version AND b.order_ref = excluded.order_ref"
+            " RETURNING b.tenant_id, b.account, b.payment_ref",
         )
-        return {}
+        stored = {(r[0], r[1], r[2]) for r in kept}
+        others = _orders_of([payment for payment in newest if payment not in stored])
+        return {
+            row.id: Refusal("of_another_order", {"order_ref": order}) for row, part in wanted
+            if (order := others.get((row.tenant_id, part.account, part.payment_ref), part.order_ref)) != part.order_ref
+        }
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
         return None
+
+
+def _orders_of(payments: Sequence[Payment]) -> dict[Payment, str]:
+    if not payments:
+        return {}
+    tenants, accounts, refs = zip(*payments, strict=True)
+    found = rows.run(
+        "SELECT b.tenant_id, b.account, b.payment_ref, b.order_ref FROM runtime_app_balance b"
+        " JOIN unnest(%s::uuid[], %s::text[], %s::text[]) AS w(tenant, account, payment)"
+        " ON b.tenant_id = w.tenant AND b.account = w.account AND b.payment_ref = w.payment",
+        [list(tenants), list(accounts), list(refs)],
+    )
+    return {(r[0], r[1], r[2]): r[3] for r in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +186,10 @@ class EndHold:
             [at, [h[0] for h in held], ["consumed" if consumed[h[1]] else "released" for h in held]],
         )
         rows.run(
+            # What is given back may be what was too much.
             "UPDATE runtime_app_balance AS b SET reserved_minor = b.reserved_minor - w.freed,"
-            " refunded_minor = b.refunded_minor + w.refunded"
+            " refunded_minor = b.refunded_minor + w.refunded, excess_minor = greatest(0, b.reserved_minor - w.freed"
+            " + b.refunded_minor + w.refunded + b.external_minor - b.captured_minor)"
             " FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[]) AS w(id, freed, refunded) WHERE b.id = w.id",
             [list(sums), [s[0] for s in sums.values()], [s[1] for s in sums.values()]],
         )

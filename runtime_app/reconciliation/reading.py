@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from runtime_app.adapters.payments.types import (
     Absent,
     FindResult,
     Found,
+    Inconclusive,
     NoSuchRefund,
     ProviderRefund,
     RefundStatus,
@@ -65,6 +67,16 @@ def read_found(refunds: tuple[ProviderRefund, ...], asked: Asked) -> Reading:
     if moved:
         return Reading(Finding.SUCCEEDED, refund, alive)
     return Reading(Finding.PENDING if alive else Finding.FAILED, refund, alive)
+
+
+def not_anothers(
+    answer: Found | NoSuchRefund | Inconclusive, operation_id: UUID
+) -> Found | NoSuchRefund | Inconclusive:
+    """The answer about a refund that was asked for by the provider's reference; one that names another operation of
+    ours or of anybody's says nothing of this one."""
+    if isinstance(answer, Found) and any(r.operation_ref not in (None, str(operation_id)) for r in answer.refunds):
+        return Inconclusive("the refund of this reference names another operation", answer.seen)
+    return answer
 
 
 def _differs(refund: ProviderRefund, asked: Asked) -> str:

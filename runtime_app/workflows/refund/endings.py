@@ -9,7 +9,7 @@ from runtime_app.ledger.balances import ConsumeLate, EndHold
 from runtime_app.ledger.calls import EndCall
 from runtime_app.ledger.cases import CloseCases, OpenCase
 from runtime_app.ledger.operations import LearnOperation
-from runtime_app.reconciliation.classes import BY_PROOF
+from runtime_app.reconciliation.classes import BY_PROOF, graver
 from runtime_app.reconciliation.reading import Reading
 from runtime_app.states import OperationState, Status
 from runtime_app.transitions import After, Part, Transition
@@ -38,8 +38,16 @@ def complete(
         events += (Say("case.opened", {"class": "DUPLICATE_EXECUTION", "why": why}),)
     return Transition(
         to=Status.COMPLETED, events=events, if_wished=(Say("cancel.too_late"),), parts=parts,
-        columns={"attention": "DUPLICATE_EXECUTION" if duplicate else None},
+        columns={"attention": _mark(facts, "DUPLICATE_EXECUTION" if duplicate else None)},
     )
+
+
+def _mark(facts: RefundFacts, mark: str | None = None) -> str | None:
+    """The mark that the task goes on wearing: of what a proof does not close, the gravest."""
+    for case in facts.cases:
+        if case.class_name not in BY_PROOF:
+            mark = case.class_name if mark is None else graver(mark, case.class_name)
+    return mark
 
 
 def _excess(facts: RefundFacts, seen: Reading) -> tuple[Part, ...]:
@@ -80,7 +88,7 @@ def declined(facts: RefundFacts, known: LearnOperation, seen: Reading, end: EndC
             told, Say("operation.declined", {"operation": str(known.id), "code": code}), Say("hold.released"),
             *_closed(facts), last,
         ),
-        columns={"attention": None},
+        columns={"attention": _mark(facts)},
         parts=(end, EndHold(consumed=False), CloseCases(known.id, "failed"),
                replace(known, state=OperationState.FAILED, evidence_id=end.id)),
     )
@@ -93,7 +101,7 @@ def not_executed(facts: RefundFacts, known: LearnOperation, end: EndCall, told: 
         to=Status.CANCELLED,
         events=(told, Say("operation.not_executed", {"operation": str(known.id)}), Say("hold.released"),
                 *_closed(facts), Say("task.cancelled", {"why": why})),
-        columns={"attention": None},
+        columns={"attention": _mark(facts)},
         parts=(end, EndHold(consumed=False), CloseCases(known.id, "not_executed"),
                replace(known, state=OperationState.NOT_EXECUTED, evidence_id=end.id, check=After(watch_in))),
     )

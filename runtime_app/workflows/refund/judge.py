@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from approvals.requests import AskApproval, CloseApprovals
@@ -19,7 +20,7 @@ from runtime_app.ledger.operations import SubmitOperation
 from runtime_app.money import Money
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.states import Parked, Status
-from runtime_app.transitions import NEVER, NOW, After, Transition
+from runtime_app.transitions import NEVER, NOW, After, Refusal, Transition
 from runtime_app.workflows.refund.agreement import StillAgreed
 from runtime_app.workflows.refund.compare import Unexplained, compare
 from runtime_app.workflows.refund.facts import EFFECT, RefundFacts
@@ -68,7 +69,14 @@ def _ask(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
         parts=(judged.balance, approval),
         columns=_judged_columns(facts, judged, mark),
         due=After(ports.timing.approval_deadline),
+        if_refused={"of_another_order": partial(_of_another_order, judged)},
     )
+
+
+def _of_another_order(judged: Judged, refusal: Refusal) -> Transition:
+    """One payment belongs to one order here; else what remains of it would be told in two ways."""
+    order = refusal.facts["order_ref"]
+    return _fail("payment_of_another_order", f"The payment {judged.balance.payment_ref} is known as of order {order}.")
 
 
 def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
@@ -85,7 +93,8 @@ def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
         parts=(balance, TakeHold(balance.account, balance.payment_ref, _amount(facts))),
         columns=_judged_columns(facts, judged, fingerprint(judged.material)),
         due=NOW,
-        if_refused={"balance_too_small": _fail("remaining_too_small", too_small)},
+        if_refused={"balance_too_small": _fail("remaining_too_small", too_small),
+                    "of_another_order": partial(_of_another_order, judged)},
     )
 
 

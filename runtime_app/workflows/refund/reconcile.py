@@ -17,7 +17,15 @@ from runtime_app.ledger.pace import Grant, over
 from runtime_app.money import Money
 from runtime_app.reconciliation.classes import CLASSES, graver
 from runtime_app.reconciliation.pace import Why
-from runtime_app.reconciliation.reading import MISMATCH_CLASS, Asked, Reading, listed, read, read_found
+from runtime_app.reconciliation.reading import (
+    MISMATCH_CLASS,
+    Asked,
+    Reading,
+    listed,
+    not_anothers,
+    read,
+    read_found,
+)
 from runtime_app.reconciliation.schedule import next_look
 from runtime_app.reconciliation.table import Finding, Row, Situation, Verdict, decide
 from runtime_app.states import OperationState
@@ -135,7 +143,8 @@ def _answer(facts: RefundFacts, ports: Ports) -> FindResult | NoSuchRefund:
     )
     if operation.provider_ref is None or not isinstance(answer, Absent):
         return answer
-    return provider.retrieve_refund(facts.account, refund_ref=operation.provider_ref, deadline=ports.deadline)
+    named = provider.retrieve_refund(facts.account, refund_ref=operation.provider_ref, deadline=ports.deadline)
+    return not_anothers(named, operation.id)
 
 
 def _cannot_be_asked(facts: RefundFacts, ports: Ports) -> bool:
