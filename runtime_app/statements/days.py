@@ -17,6 +17,8 @@ from runtime_app.statements import calendar, compare, overviews
 from runtime_app.statements.overviews import LineShown, OperationShown, Overview, Total
 from runtime_app.statements.storing import lock_account
 
+_MOVED_MOST = 3  # a day that changes under our hands is read again, so often
+
 __all__ = ["LineShown", "OperationShown", "Overview", "Total", "close", "listed", "one", "overview"]
 
 
@@ -52,20 +54,32 @@ def close(person: User, day_id: UUID | str, *, seen_sha256: str) -> StatementDay
     row = one(person, day_id, do="work_reconciliation")
     _refuse_closed(row)
     compare.run(row, actor=access.actor(person))
-    with transaction.atomic(durable=True):
-        lock_account(row.account_id)
+    for _ in range(_MOVED_MOST):
         row = one(person, day_id, do="work_reconciliation")
         _refuse_closed(row)
+        # Read outside of the transaction, which must be short: a mark says that it is still what was read.
+        mark = overviews.mark(row)
         seen = overviews.read(row)
         _refuse(seen, seen_sha256)
-        rows.run(
-            "UPDATE runtime_app_statementday SET state = 'closed', closed_at = runtime_now(), closed_by_id = %s,"
-            " totals = %s, due_at = NULL WHERE id = %s AND state = 'open'",
-            [person.pk, json.dumps(seen.closing_totals()), row.id],
-        )
+        if _close(row, seen, mark, person):
+            return one(person, day_id)
+    raise Conflict("This day was changing at the same moment; nothing was recorded.")
+
+
+def _close(row: StatementDay, seen: Overview, mark: str, person: User) -> bool:
+    """Close it as it was read; False when it has changed meanwhile."""
+    closed = []
+    with transaction.atomic(durable=True):
+        lock_account(row.account_id)
+        if overviews.mark(row) == mark:
+            closed = rows.run(
+                "UPDATE runtime_app_statementday SET state = 'closed', closed_at = runtime_now(), closed_by_id = %s,"
+                " totals = %s, due_at = NULL WHERE id = %s AND state = 'open' RETURNING id",
+                [person.pk, json.dumps(seen.closing_totals()), row.id],
+            )
         point("statements.close.commit")
     point("statements.close.committed")
-    return one(person, day_id)
+    return bool(closed)
 
 
 def _refuse_closed(row: StatementDay) -> None:

@@ -25,6 +25,8 @@ from runtime_app.statements.storing import BOOKED
 from runtime_app.states import OperationState
 from runtime_app.timing import Timing
 
+_BATCH = 200  # lines whose owners are written down in one short transaction
+
 
 @dataclass(slots=True)
 class Gathered:
@@ -59,11 +61,15 @@ def link(
     """Write down whose each line is, with the line as evidence of that operation, once."""
     fresh = [(line, owner) for line in lines
              if (owner := named[line.id].operation) is not None and line.operation_id is None]
-    vars_of = {line.id: named[line.id] for line in lines}
     for line in lines:
-        vars(line)["named"] = vars_of[line.id]
-    if not fresh:
-        return
+        vars(line)["named"] = named[line.id]
+    for begin in range(0, len(fresh), _BATCH):
+        _link(account, day, fresh[begin:begin + _BATCH])
+    for line, owner in fresh:
+        line.operation = owner
+
+
+def _link(account: Account, day: StatementDay, fresh: Sequence[tuple[StatementLine, Operation]]) -> None:
     by_id = {line.id: (line, owner) for line, owner in fresh}
     with transaction.atomic(durable=True):
         now = calendar.now()
@@ -83,8 +89,6 @@ def link(
         _tell_waiting_cases(account, [by_id[id] for (id,) in linked], day, now)
         point("statements.link.commit")
     point("statements.link.committed")
-    for line, owner in fresh:
-        line.operation = owner
 
 
 def _tell_waiting_cases(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet, Sum
 
+from runtime_app import rows
 from runtime_app.chronicle import canonical
 from runtime_app.models import Account, Case, Operation, Statement, StatementDay, StatementLine
 from runtime_app.reconciliation.classify import QUIET, SAYS
@@ -86,6 +89,19 @@ class Overview:
         }
 
 
+class _Flat(NamedTuple):
+    """What counts of a line; a day may have tens of thousands."""
+
+    ref: str
+    class_name: str
+    case_id: UUID | None
+    operation_id: UUID | None
+    amount_minor: int
+    currency: str
+    note: str
+    taken_at: datetime
+
+
 def read(day: StatementDay) -> Overview:
     """The day as it is in the database; nothing is compared or written."""
     account = day.account
@@ -93,33 +109,62 @@ def read(day: StatementDay) -> Overview:
     trouble = completeness.judge(day)
     if not statements and day.trouble:
         trouble = day.trouble
-    lines = list(
-        StatementLine.objects.filter(day=day).select_related("operation", "case", "statement")
-        .order_by("occurred_at", "ref")
-    )
-    operations = list(unseen.of_day(account, day.day).order_by("first_submit_at", "id"))
-    hidden = {o.id: o for o in unseen.operations(account, day.day)}
-    cases = _cases(lines, operations)
-    shown = [_operation(o, cases) for o in operations if o.id in hidden or o.state in UNRESOLVED]
-    totals = tuple(_totals(lines, operations))
-    stops = tuple(_stops(trouble, lines, shown, cases))
+    lines = _flat(day)
+    hidden = unseen.operations(account, day.day)
+    in_doubt = unseen.of_day(account, day.day).filter(state__in=UNRESOLVED).exclude(id__in=[o.id for o in hidden])
+    cases = _cases(day, lines)
+    shown = [_operation(o, cases) for o in [*hidden, *in_doubt.select_related("task")]]
+    totals = tuple(_totals(day, lines))
     open_cases = tuple(case for case in cases if case.state == "open")
     return Overview(
         day=day, account=account, trouble=trouble, statements=statements, totals=totals,
         completeness="none" if not statements else "incomplete" if trouble else "complete",
-        classes=tuple(sorted(_classes(lines).items())), stops=stops, cases=open_cases,
-        lines=tuple(_line(line, day) for line in lines if not _is_quiet(line))[:SHOWN_MOST],
-        operations=tuple(shown[:SHOWN_MOST]), lines_count=len(lines), operations_count=len(operations),
-        after_closing=sum(day.closed_at is not None and n.statement.taken_at > day.closed_at for n in lines),
+        classes=tuple(sorted(_classes(lines).items())), stops=tuple(_stops(trouble, lines, shown, cases)),
+        cases=open_cases, lines=tuple(_line(line, day) for line in _told(day)), operations=tuple(shown[:SHOWN_MOST]),
+        lines_count=len(lines), operations_count=unseen.of_day(account, day.day).count(),
+        after_closing=sum(day.closed_at is not None and n.taken_at > day.closed_at for n in lines),
         sha256=_digest(day, trouble, statements, lines, shown, open_cases, totals),
     )
 
 
-def _is_quiet(line: StatementLine) -> bool:
-    return line.class_name in QUIET and not line.note
+def mark(day: StatementDay) -> str:
+    """One statement's digest of everything that `read` reads: two equal ones say that nothing changed between."""
+    start, end = calendar.window(day.account, day.day)
+    found = rows.run(_MARK, [day.id, day.id, day.account_id, day.tenant_id, day.account.ref, start, end, day.id])
+    return str(found[0][0])
 
 
-def _classes(lines: Iterable[StatementLine]) -> Counter[str]:
+_MARK = """
+SELECT md5(concat_ws('|',
+  (SELECT md5(string_agg(concat_ws(',', l.ref, l.class_name, l.case_id, c.state, l.operation_id), ';' ORDER BY l.id))
+   FROM runtime_app_statementline l LEFT JOIN runtime_app_case c ON c.id = l.case_id WHERE l.day_id = %s),
+  (SELECT state || trouble FROM runtime_app_statementday WHERE id = %s),
+  (SELECT concat_ws(',', count(*), max(s.taken_at)) FROM runtime_app_statement s
+   JOIN runtime_app_statementday d ON d.id = s.day_id WHERE d.account_id = %s),
+  (SELECT md5(string_agg(concat_ws(',', o.id, o.state,
+     (SELECT string_agg(c.id || c.state, ',' ORDER BY c.id) FROM runtime_app_case c WHERE c.operation_id = o.id),
+     (SELECT count(*) FROM runtime_app_statementline n WHERE n.operation_id = o.id)), ';' ORDER BY o.id))
+   FROM runtime_app_operation o WHERE o.tenant_id = %s AND o.account = %s AND o.first_submit_at >= %s
+   AND o.first_submit_at < %s),
+  (SELECT string_agg(c.id || c.state, ',' ORDER BY c.id) FROM runtime_app_case c WHERE c.state = 'open'
+   AND c.operation_id IN (SELECT operation_id FROM runtime_app_statementline WHERE day_id = %s))
+))
+"""
+
+
+def _flat(day: StatementDay) -> list[_Flat]:
+    names = [name if name != "taken_at" else "statement__taken_at" for name in _Flat._fields]
+    found = StatementLine.objects.filter(day=day).order_by("occurred_at", "ref").values_list(*names)
+    return [_Flat(*row) for row in found]
+
+
+def _told(day: StatementDay) -> QuerySet[StatementLine]:
+    """The lines of which there is something to say."""
+    told = StatementLine.objects.filter(day=day).exclude(class_name__in=QUIET, note="")
+    return told.select_related("operation", "case").order_by("occurred_at", "ref")[:SHOWN_MOST]
+
+
+def _classes(lines: Iterable[_Flat]) -> Counter[str]:
     told_again = sum(line.note.startswith(DUPLICATE) for line in lines)
     return Counter(line.class_name for line in lines) + Counter({DUPLICATE: told_again})
 
@@ -143,33 +188,36 @@ def _operation(operation: Operation, cases: Iterable[Case]) -> OperationShown:
     return OperationShown(operation, name, SAYS[name], case)
 
 
-def _cases(lines: Iterable[StatementLine], operations: Iterable[Operation]) -> list[Case]:
+def _cases(day: StatementDay, lines: Iterable[_Flat]) -> list[Case]:
     """Cases of the day's lines and of its operations, closed ones too."""
-    ids = [line.case_id for line in lines if line.case_id is not None]
-    owners = {o.id for o in operations}
-    owners |= {n.operation_id for n in lines if n.operation_id is not None and n.class_name not in QUIET}
-    return list(Case.objects.filter(Q(id__in=ids) | Q(operation_id__in=owners)).order_by("opened_at", "id"))
+    owners = {n.operation_id for n in lines if n.operation_id is not None and n.class_name not in QUIET}
+    ours = unseen.of_day(day.account, day.day).values("id")
+    ids = StatementLine.objects.filter(day=day, case__isnull=False).values("case_id")
+    wanted = Q(id__in=ids) | Q(operation_id__in=ours) | Q(operation_id__in=owners)
+    return list(Case.objects.filter(wanted).order_by("opened_at", "id"))
 
 
-def _totals(lines: Iterable[StatementLine], operations: list[Operation]) -> Iterable[Total]:
-    ours: dict[str, int] = defaultdict(int)
-    theirs: dict[str, int] = defaultdict(int)
-    back: dict[str, int] = defaultdict(int)
-    for operation in operations:
-        ours[operation.currency] += operation.amount_minor if operation.state in _DONE else 0
-    elsewhere = StatementLine.objects.filter(operation_id__in=[o.id for o in operations])
-    nobodys = [n for n in lines if n.operation_id is None and n.class_name not in {"OTHER", "DISPUTED"}]
-    for line in [*elsewhere, *nobodys]:
-        if line.amount_minor < 0:
-            theirs[line.currency] -= line.amount_minor
+def _totals(day: StatementDay, lines: Iterable[_Flat]) -> Iterable[Total]:
+    ours: Counter[str] = Counter()
+    theirs: Counter[str] = Counter()
+    back: Counter[str] = Counter()
+    of_day = unseen.of_day(day.account, day.day)
+    for currency, minor in of_day.filter(state__in=_DONE).values_list("currency").annotate(n=Sum("amount_minor")):
+        ours[currency] += minor
+    shown = StatementLine.objects.filter(operation__in=of_day.values("id")).values_list("currency", "amount_minor")
+    nobodys = [(n.currency, n.amount_minor) for n in lines
+               if n.operation_id is None and n.class_name not in {"OTHER", "DISPUTED"}]
+    for currency, minor in [*shown, *nobodys]:
+        if minor < 0:
+            theirs[currency] -= minor
         else:
-            back[line.currency] += line.amount_minor
+            back[currency] += minor
     for currency in sorted(ours.keys() | theirs.keys() | back.keys()):
         yield Total(currency, ours[currency], theirs[currency], back[currency])
 
 
 def _stops(
-    trouble: str, lines: Iterable[StatementLine], shown: Iterable[OperationShown], cases: Iterable[Case]
+    trouble: str, lines: Iterable[_Flat], shown: Iterable[OperationShown], cases: Iterable[Case]
 ) -> Iterable[str]:
     """Everything that is neither accounted for nor in an open case."""
     told = {case.operation_id for case in cases if case.state == "open" and case.operation_id is not None}
@@ -185,7 +233,7 @@ def _stops(
 
 
 def _digest(
-    day: StatementDay, trouble: str, statements: Iterable[Statement], lines: Iterable[StatementLine],
+    day: StatementDay, trouble: str, statements: Iterable[Statement], lines: Iterable[_Flat],
     shown: Iterable[OperationShown], cases: Iterable[Case], totals: Iterable[Total],
 ) -> str:
     seen = {

@@ -161,8 +161,9 @@ def _insert_lines(
     new: Mapping[str, types.StatementLine],
 ) -> None:
     times = Counter(line.ref for line in told.lines)
-    StatementLine.objects.bulk_create(
-        [
+    listed = list(new.values())
+    for begin in range(0, len(listed), _BATCH):  # batches, since a transaction must not idle while rows are made
+        StatementLine.objects.bulk_create([
             StatementLine(
                 tenant_id=account.tenant_id, account=account, statement=statement, day=day, ref=line.ref,
                 kind=line.kind.value, amount_minor=line.amount.minor, currency=line.amount.currency,
@@ -171,10 +172,8 @@ def _insert_lines(
                 settled_on=line.settled_on, live=line.live, raw_sha256=line.raw_sha256,
                 note=_note(line, times[line.ref], statement, told.day),
             )
-            for line in new.values()
-        ],
-        batch_size=_BATCH,
-    )
+            for line in listed[begin:begin + _BATCH]
+        ])
 
 
 def _note(line: types.StatementLine, times: int, statement: Statement, day: date) -> str:

@@ -17,7 +17,7 @@ def of_day(account: Account, day: date) -> QuerySet[Operation]:
     start, end = calendar.window(account, day)
     return Operation.objects.filter(
         tenant_id=account.tenant_id, account=account.ref, first_submit_at__gte=start, first_submit_at__lt=end,
-    ).exclude(state=OperationState.PREPARED)
+    ).exclude(state=OperationState.PREPARED).defer("request_body", "authority")
 
 
 def operations(account: Account, day: date) -> list[Operation]:

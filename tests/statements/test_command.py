@@ -27,7 +27,8 @@ def amber(*options: str, account: str = "stripe") -> str:
 
 def test_it_reads_a_day_and_prints_the_classes_and_twice_is_once(books: Books) -> None:
     books.refund()
-    books.world.sandbox.fault("F43", amount_minor=777, times=2)
+    order = books.world.order()
+    books.world.sandbox.patch_order(order, outside_refund={"payment_ref": f"pi_{order}", "amount_minor": 777})
     books.next_day()
     first = amber("--day", str(books.day))
     assert first.splitlines() == [
