@@ -43,4 +43,5 @@ def point(name: str) -> None:
     if _armed:
         wanted, nth, signal_name = _armed.split(":")
         if wanted == name and passed == int(nth):
-            os.kill(os.getpid(), signal.Signals[signal_name])
+            # To this very thread: of a process with several it could go on for a while before another one stops it.
+            signal.pthread_kill(threading.get_ident(), signal.Signals[signal_name])
