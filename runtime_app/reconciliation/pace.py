@@ -32,7 +32,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What an answer says of the provider's health. `wait`: the seconds that it asked for itself."""
+    """What an answer says of the provider's health. `throttled`: it asks to wait; `wait`: for so many seconds."""
 
     trouble: bool
     throttled: bool = False
@@ -50,9 +50,9 @@ def hear(answer: object) -> Heard:
 
 def heard_on(seen: Observation) -> Heard:
     status = seen.http_status
-    if status == 429:
+    if status == 429 or (status == 503 and seen.retry_after is not None):
         return Heard(trouble=True, throttled=True, wait=seen.retry_after)
-    return Heard(trouble=status is None or status >= 500, wait=seen.retry_after)
+    return Heard(trouble=status is None or status >= 500)
 
 
 @dataclass(slots=True)

@@ -175,8 +175,14 @@ def test_only_silence_a_server_error_and_too_many_are_trouble(
     assert not hear(Absent(_seen(status))).trouble
 
 
-def _seen(status: int | None) -> Observation:
+def test_a_503_that_says_when_to_come_back_is_taken_at_its_word() -> None:
+    heard = hear(Inconclusive("no", _seen(503, retry_after=120.0)))
+    assert (heard.throttled, heard.wait) == (True, 120.0)
+
+
+def _seen(status: int | None, retry_after: float | None = None) -> Observation:
     return Observation(
+        retry_after=retry_after,
         request_line="GET /", http_status=status, provider_request_id=None, body_sha256=None, body=None,
         api_version="1", adapter_version="1",
     )

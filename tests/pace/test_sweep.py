@@ -52,15 +52,14 @@ def test_the_evidence_of_a_find_is_its_own_part_of_the_page(world: World) -> Non
 
 def test_what_is_on_two_pages_is_known_as_two(world: World) -> None:
     """F32, row 8: nothing is recorded before everything of it must have been seen."""
-    asked = in_doubt(world, F4=12)
-    operations = [world.operation(task) for task in asked]
-    refunds = [refund_of(operation) for operation in operations]
-    again = refund_of(operations[0], ref="re_again")
-    swept(world, [again, *refunds[1:6]], [*refunds[6:], refunds[0]])
-    asked[0].refresh_from_db()
-    assert (asked[0].status, asked[0].attention) == ("completed", "DUPLICATE_EXECUTION")
+    newest_first = in_order(world, in_doubt(world, F4=12))
+    refunds, twice = [refund_of(operation) for operation in newest_first], newest_first[-1]
+    again = refund_of(twice, ref="re_again", created_at=newest_first[0].first_submit_at)
+    swept(world, [again, *refunds[:6]], refunds[6:])
+    task = Task.objects.get(id=twice.task_id)
+    assert (task.status, task.attention) == ("completed", "DUPLICATE_EXECUTION")
     case = Case.objects.get()
-    assert {r["ref"] for r in case.details["refunds"]} == {"re_again", refunds[0].ref}
+    assert {r["ref"] for r in case.details["refunds"]} == {"re_again", refunds[-1].ref}
 
 
 def test_a_refund_that_is_another_than_asked_for_is_a_persons_also_when_a_list_shows_it(world: World) -> None:
@@ -76,8 +75,7 @@ def test_a_refund_that_is_another_than_asked_for_is_a_persons_also_when_a_list_s
 
 def test_a_sweep_that_breaks_off_keeps_what_was_complete_and_begins_again(world: World) -> None:
     """money.md 3.4: interrupted by the provider, it starts anew, and what is recorded is not read for again."""
-    asked = in_doubt(world, F4=24)
-    operations = sorted(map(world.operation, asked), key=lambda one: one.first_submit_at or one.created_at)[::-1]
+    operations = in_order(world, in_doubt(world, F4=24))
     away, began = Inconclusive("503", replace(SEEN, http_status=503)), operations[-1].created_at
     older = refund_of(operations[0], ref="re_older", operation_ref=None, created_at=began - timedelta(hours=1))
     swept(world, [*map(refund_of, operations[:12]), older], away)
@@ -170,6 +168,11 @@ def test_many_that_wait_have_a_sweep_wished_for_and_made_by_a_worker(world: Worl
     world.finish(*asked)
     requests = requests_since(world, before)
     assert len(swept_pages(requests)) == 1 and len(requests) < 8
+
+
+def in_order(world: World, asked: list[Task]) -> list[Operation]:
+    """Their operations as a provider lists what came of them: newest first."""
+    return sorted(map(world.operation, asked), key=lambda one: one.first_submit_at or one.created_at, reverse=True)
 
 
 def swept(world: World, *shown: list[ProviderRefund] | Inconclusive) -> None:
