@@ -239,7 +239,9 @@ def _ours(look: Look) -> Ours:
         " SELECT sum(h.amount_minor) FROM runtime_app_hold h JOIN runtime_app_balance b ON b.id = h.balance_id"
         " WHERE h.task_id = o.task_id AND h.state = 'consumed' AND b.account = o.account"
         " AND b.payment_ref = o.payment_ref), 0)::bigint ELSE 0 END,"
-        " EXISTS (SELECT 1 FROM runtime_app_case c WHERE c.operation_id = o.id AND c.state = 'open')"
+        # That it came back explains nothing that is out.
+        " EXISTS (SELECT 1 FROM runtime_app_case c WHERE c.operation_id = o.id AND c.state = 'open'"
+        " AND c.class_name <> 'RETURNED')"
         " FROM runtime_app_operation o WHERE o.tenant_id = %s AND o.account = %s AND o.payment_ref = %s",
         [look.tenant_id, look.account, look.payment_ref],
     )

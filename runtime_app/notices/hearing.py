@@ -39,6 +39,7 @@ class Named:
     id: UUID
     state: OperationState
     provider_ref: str
+    payment_ref: str
     proved_at: datetime | None
     task_id: UUID
     revision: int
@@ -86,7 +87,7 @@ def _hear(told: Told, ports: Ports, actor: str) -> str | None:
                     continue  # it has moved meanwhile
                 return named.lane if woken else None
             elif way == Course.WAIT:
-                _wait(told, words.NOT_YET, words.NOT_SENT, ports)
+                _of_what_was_not_sent(told, named, ports)
             else:
                 _of_a_proved_outcome(told, named, ports, look=way == Course.HINT)
             return None
@@ -101,8 +102,8 @@ def _named(told: Told) -> Named | None:
     """By our own reference before the provider's, and of this tenant and account only."""
     ours = _uuid(told.operation_ref)
     found = rows.run(
-        "SELECT o.id, o.state, coalesce(o.provider_ref, ''), e.observed_at, t.id, t.revision, t.status, t.lane"
-        " FROM runtime_app_operation o"
+        "SELECT o.id, o.state, coalesce(o.provider_ref, ''), o.payment_ref, e.observed_at, t.id, t.revision, t.status,"
+        " t.lane FROM runtime_app_operation o"
         " JOIN runtime_app_task t ON t.id = o.task_id LEFT JOIN runtime_app_evidence e ON e.id = o.resolved_by_id"
         " WHERE o.tenant_id = %s AND o.account = %s AND (o.id = %s OR (o.provider_ref = %s AND o.provider_ref <> ''))"
         " ORDER BY o.id = %s DESC LIMIT 1",
@@ -110,8 +111,10 @@ def _named(told: Told) -> Named | None:
     )
     if not found:
         return None
-    id, state, provider_ref, proved_at, task_id, revision, status, lane = found[0]
-    return Named(id, OperationState(state), provider_ref, proved_at, task_id, revision, Status(status), lane)
+    id, state, provider_ref, payment_ref, proved_at, task_id, revision, status, lane = found[0]
+    return Named(
+        id, OperationState(state), provider_ref, payment_ref, proved_at, task_id, revision, Status(status), lane
+    )
 
 
 def _course(told: Told, named: Named | None) -> Course:
@@ -143,6 +146,8 @@ def _wake(told: Told, named: Named, ports: Ports, actor: str) -> bool | None:
 
 
 def _of_a_proved_outcome(told: Told, named: Named, ports: Ports, *, look: bool) -> None:
+    if look and named.state == OperationState.RETURNED:  # nothing follows it but what its payment shows
+        looks.ask(told.tenant_id, told.account, named.payment_ref, f"a notice says {told.says} of what had come back")
     with transaction.atomic(durable=True):
         looked = look and watch.hint(named.id)
         says = words.of_a_proved_outcome(named.state, told.says, told.occurred_at, named.proved_at, looked=looked)
@@ -153,9 +158,17 @@ def _of_a_proved_outcome(told: Told, named: Named, ports: Ports, *, look: bool) 
     point("notices.heard")
 
 
+def _of_what_was_not_sent(told: Told, named: Named, ports: Ports) -> None:
+    """Somebody is ahead of us, or the proof was none: at last its payment is looked at, which shows it to a person."""
+    if told.tries >= _TRIES_MOST:
+        why = f"a notice says {told.says} of what was proved not sent"
+        looks.ask(told.tenant_id, told.account, named.payment_ref, why)
+    _wait(told, words.NOT_YET, words.NOT_SENT, ports)
+
+
 def _of_nobody(told: Told, ports: Ports) -> None:
     """A refund made outside of us, or one that is being committed right now; its payment can be looked at meanwhile."""
-    if told.payment_ref and not told.outcome:
+    if told.payment_ref and (not told.outcome or told.tries >= _TRIES_MOST):  # the first look may have come too early
         looks.ask(told.tenant_id, told.account, told.payment_ref, f"a notice ({told.kind}) of a refund not known here")
     last = words.NOT_OURS if told.payment_ref else words.NOBODY
     if told.refund_ref or told.operation_ref:

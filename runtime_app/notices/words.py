@@ -11,7 +11,7 @@ ASKED = "received: the provider is asked what happened"
 BUSY = "received: a worker has the task in hand; it is looked at again once that one is done"
 NOT_YET = "received: nothing here is known by its references yet"
 NOT_OURS = "received: it is of no operation of ours; what the provider shows of its payment is compared with ours"
-NOT_SENT = "ignored: it was proved that the operation it names was not sent"
+NOT_SENT = "received: the operation it names was proved not to have been sent; its payment is looked at"
 NO_REFUND = "ignored: it tells nothing of a refund"
 NOBODY = "ignored: it names no operation of ours, and no payment"
 
