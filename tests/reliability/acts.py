@@ -127,7 +127,7 @@ def _approve(task: Task, nonce: str) -> None:
 def _has_ended(task: Task) -> bool:
     """The task has ended and everybody was told, or only a person can go on."""
     if task.status not in FINAL:
-        return task.status == Status.RECONCILING and task.attention is not None
+        return (task.status == Status.RECONCILING and task.attention is not None) or task.parked_reason == "case_open"
     return not task.intents.filter(done_at=None).exists()
 
 

@@ -19,6 +19,7 @@ from runtime_app.transitions import NOW, Transition
 from runtime_app.workflows import WORKFLOWS
 from runtime_app.workflows.refund import reconcile, submit
 from runtime_app.workflows.types import Handler
+from tests.reliability.mutants_of_money import MONEY
 
 
 def no_sender_lock() -> None:
@@ -109,4 +110,4 @@ MUTANTS: dict[str, Callable[[], None]] = {
         no_sender_lock, no_guard, send_again_blindly, a_key_each_send, send_before_the_intent, unknown_means_failed,
         absent_means_never, told_before_telling,
     )
-}
+} | MONEY

@@ -24,9 +24,10 @@ class Asked:
         return f"pi_{self.name}"
 
 
-def ask(room: Room, amount: int = 6000, captured: int = 10000) -> Asked:
-    """A fresh order for one refund, which a story then asks for."""
+def ask(room: Room, amount: int = 6000, captured: int = 20000) -> Asked:
+    """A fresh order for one refund, which a story then asks for. The payment has enough for it to be made twice."""
     name = room.new_name()
+    room.meet_clocks()
     room.sandbox.order(name, payments={f"pi_{name}": captured})
     return Asked(name, amount, room.folder / f"{name}.accepted")
 

@@ -62,6 +62,12 @@ class Room:
     def move_clock(self, seconds: float) -> None:
         self.db.execute("UPDATE runtime_clock SET advanced = advanced + make_interval(secs => %s)", [seconds])
 
+    def meet_clocks(self) -> None:
+        """Bring the sandbox's clock to where the product's is, if it is behind."""
+        ahead = float(self.ask("SELECT extract(epoch FROM advanced)::float8 FROM runtime_clock")[0][0])
+        if (behind := ahead - self.sandbox.advance(0)["advanced_s"]) > 0:
+            self.sandbox.advance(behind)
+
     def ask(self, query: str, *params: object) -> list[tuple[Any, ...]]:
         """The rows; asked over a new connection when the old one was lost with its server."""
         try:
