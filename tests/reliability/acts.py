@@ -12,7 +12,7 @@ from django.db import close_old_connections, connection
 
 from approvals import decisions
 from approvals.models import Approval
-from runtime_app import accounts, jobs, members, points, rows, tasks
+from runtime_app import accounts, jobs, members, points, rows, tasks, watch
 from runtime_app.errors import RuntimeAppError
 from runtime_app.models import RuntimeClock, Task, Tenant, User
 from runtime_app.states import FINAL, Status
@@ -47,12 +47,13 @@ def found(*, threshold: int = 0) -> str:
 
 def story(
     *, order: str, amount: int, key: str, accepted: str, passes: int = 60, until_passed: str = "",
-    cancel_in_doubt: bool = False,
+    cancel_in_doubt: bool = False, hint: bool = False,
 ) -> dict[str, Any]:
     """Ask for a refund, or ask again under the same key; approve it; work until it has ended or needs a person.
 
     The file `accepted` appears when the request was answered. `until_passed` (`name:nth`) ends the story with the pass
-    in which the process came through that point; `cancel_in_doubt` asks to cancel while the outcome is not known.
+    in which the process came through that point; `cancel_in_doubt` asks to cancel while the outcome is not known;
+    `hint` has what was done looked at once more before that is the end, as a notice does.
     """
     rita = User.objects.get(username="rita")
     request = Request("refund", order, amount_minor=amount, currency="USD")
@@ -65,7 +66,12 @@ def story(
         if waits := task.status == Status.WAITING_APPROVAL:
             _approve(task, f"the-form-for-{key}")
         elif _has_ended(task):
-            return _told(task, number, raised)
+            if not hint:
+                return _told(task, number, raised)
+            hint = False
+            for operation in task.operations.all():
+                watch.hint(operation.id)
+            continue
         elif cancel_in_doubt and task.status == Status.RECONCILING and task.cancel_wished_at is None:
             tasks.cancel(rita, task.id, reason="the customer kept it")
         if until_passed and points.passed(until_passed.partition(":")[0]) >= int(until_passed.rpartition(":")[2]):

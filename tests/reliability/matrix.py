@@ -49,7 +49,7 @@ class Seen:
 def start_story(room: Room, asked: Asked, mode: Mode, point: str = "", **more: Any) -> Child:
     return room.nursery.start(
         "story", point=point, order=asked.name, amount=asked.amount, key=asked.name, accepted=str(asked.accepted),
-        cancel_in_doubt=mode.cancel, **more,
+        cancel_in_doubt=mode.cancel, hint=mode.hint, **more,
     )
 
 
@@ -91,8 +91,9 @@ def choose(points: list[Point], mode: Mode, most: int) -> list[Point]:
     """All of them in a drill; else a sample of those from the first send on, where the modes differ."""
     if DRILL:
         return points
-    first = next(i for i, p in enumerate(points) if p.name == "stripe.create.before")
-    after = points[first:]
+    names = [point.name for point in points]
+    sends = "stripe.create.before"
+    after = points[names.index(sends if sends in names else "stripe.payment.before"):]
     picked = random.Random(f"{SEED} {mode}").sample(range(len(after)), min(most, len(after)))
     return [after[i] for i in sorted(picked)]
 
@@ -173,7 +174,7 @@ def settle(room: Room, asked: Asked, mode: Mode, end: End, seen: Seen, ends: fro
             seen.wrong.append(f"{end.told['raised']} jobs of the last worker failed: {end.log}")
         if end.told["status"] not in mode.ends | ends:
             seen.wrong.append(f"ended {end.told['status']}")
-    seen.wrong += judge(room, asked)
+    seen.wrong += judge(room, asked, twice=mode.twice)
     sent = room.sandbox.requests(payment_ref=asked.payment, method="POST")
     seen.sends = len([r for r in sent if r["path"] == "/v1/refunds"])
     room.db.execute("UPDATE runtime_app_task SET due_at = NULL WHERE request_key = %s", [asked.name])

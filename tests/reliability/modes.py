@@ -12,8 +12,9 @@ from tests.reliability.room import Room
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One fault on the first send, or none; `forgetful` is a provider that ignores idempotency keys besides, `cancel`
-    a wish to cancel that is uttered as soon as the outcome is in doubt."""
+    """One fault on the first send, or none, and `also` others; `forgetful` is a provider that ignores idempotency keys
+    besides, `cancel` a wish to cancel that is uttered as soon as the outcome is in doubt. `told`: notices of the
+    provider's are delivered; `hint`: one comes when all seems to be over; `twice`: it refunds twice by its own fault."""
 
     name: str
     ends: frozenset[str]
@@ -21,6 +22,10 @@ class Mode:
     how: Mapping[str, Any] = field(default_factory=dict)
     forgetful: bool = False
     cancel: bool = False
+    also: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    told: bool = False
+    hint: bool = False
+    twice: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}, forgetful" if self.forgetful else self.name
@@ -29,8 +34,10 @@ class Mode:
         match = {"payment_ref": asked.payment}
         if self.forgetful:
             room.sandbox.fault("F17", match=match)
-        if self.fault is not None:
-            room.sandbox.fault(self.fault, match=match, **self.how)
+        room.be_told(self.told)
+        for fault, how in ((self.fault, self.how), *self.also):
+            if fault is not None:
+                room.sandbox.fault(fault, match=match, **how)
 
 
 DONE, HUMAN = frozenset({"completed"}), frozenset({"reconciling"})
@@ -56,8 +63,18 @@ _CANCELLED = (
     Mode("cancelled too late", DONE | {"cancelled"}, "F4", cancel=True),
     Mode("cancelled at the provider", frozenset({"cancelled"}), "F22", cancel=True),
 )
+STOPPED = frozenset({"ready"})  # parked, with a person's case
+_OTHERS = (
+    Mode("its name lost", DONE, "F31"),
+    Mode("its name and the answer lost", DONE, "F31", also=(("F4", {}),)),
+    Mode("executed twice", DONE, "F32", hint=True, twice=True),
+    Mode("refunded outside", STOPPED, "F33", {"amount_minor": 700}),
+    Mode("the other mode", STOPPED, "F49", {"on": "payment", "times": None}),
+    Mode("told before the answer", DONE, "F39", told=True),
+    Mode("told before the answer, which is lost", DONE, "F39", told=True, also=(("F4", {}),)),
+)
 MODES = tuple(
     Mode(name, ends if not forgetful else forgetful_ends, fault, how, forgetful)
     for name, fault, how, ends, forgetful_ends in _FAULTS
     for forgetful in (False, True)
-) + _CANCELLED
+) + _CANCELLED + _OTHERS

@@ -8,7 +8,9 @@ from pathlib import Path
 from tests.reliability.room import Room
 
 FINAL = {"completed", "rejected", "failed", "cancelled"}
-HOLD_OF = {"completed": "consumed", "failed": "released", "cancelled": "released", "reconciling": "held"}
+HOLD_OF = {
+    "completed": "consumed", "failed": "released", "cancelled": "released", "reconciling": "held", "ready": "held",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +34,32 @@ def ask(room: Room, amount: int = 6000, captured: int = 20000) -> Asked:
     return Asked(name, amount, room.folder / f"{name}.accepted")
 
 
-def judge(room: Room, asked: Asked) -> list[str]:
-    """What is wrong, in words; nothing when all is right. The task must have ended, or wait for a person."""
-    refunds = room.sandbox.refunds(asked.payment)
+def judge(room: Room, asked: Asked, *, twice: bool = False) -> list[str]:
+    """What is wrong, in words; nothing when all is right. The task must have ended, or wait for a person. `twice`: the
+    provider has refunded twice by its own fault, and a person must know."""
+    refunds = [r for r in room.sandbox.refunds(asked.payment) if r["idempotency_key"] is not None]  # else not by us
     found = room.ask(
-        "SELECT id, status, attention, lease_owner, event_seq FROM runtime_app_task WHERE request_key = %s", asked.name
+        "SELECT id, status, attention, lease_owner, event_seq, parked_reason FROM runtime_app_task"
+        " WHERE request_key = %s", asked.name,
     )
     if not found:
         lost = ["an accepted request is lost"] if asked.accepted.exists() else []
         return lost + ["a refund without a task"] * len(refunds)
-    task, status, attention, owner, events = found[0]
-    wrong = []
-    if len(refunds) > 1:
+    task, status, attention, owner, events, parked = found[0]
+    wrong, made = [], 2 if twice else 1
+    if len(refunds) > made:
         wrong.append(f"{len(refunds)} refunds")
-    if status == "completed" and [r["amount_minor"] for r in refunds] != [asked.amount]:
+    if twice and attention != "DUPLICATE_EXECUTION":
+        wrong.append("refunded twice, and nobody is told")
+    if status == "completed" and [r["amount_minor"] for r in refunds] != [asked.amount] * made:
         wrong.append(f"completed with {len(refunds)} refunds")
     if status in FINAL - {"completed"} and refunds:
         wrong.append(f"a refund on a task that is {status}")
-    if status not in FINAL and (status != "reconciling" or attention is None):
+    if status not in FINAL and (status != "reconciling" or attention is None) and parked != "case_open":
         wrong.append(f"stuck in {status}")
     if status in FINAL and owner is not None:
         wrong.append("an ended task with an owner")
-    return wrong + _events(room, task, status, events) + _money(room, asked, task, status) + _sends(room, task)
+    return wrong + _events(room, task, status, events) + _money(room, asked, task, status, made) + _sends(room, task)
 
 
 def _events(room: Room, task: object, status: str, told: int) -> list[str]:
@@ -66,7 +72,7 @@ def _events(room: Room, task: object, status: str, told: int) -> list[str]:
     return wrong
 
 
-def _money(room: Room, asked: Asked, task: object, status: str) -> list[str]:
+def _money(room: Room, asked: Asked, task: object, status: str, made: int) -> list[str]:
     """The hold, the balance, the operation and the message to the order system say the same as the task."""
     wrong = []
     holds = {s for (s,) in room.ask("SELECT state FROM runtime_app_hold WHERE task_id = %s", task)}
@@ -75,7 +81,8 @@ def _money(room: Room, asked: Asked, task: object, status: str) -> list[str]:
     balance = room.ask(
         "SELECT refunded_minor, reserved_minor FROM runtime_app_balance WHERE payment_ref = %s", asked.payment
     )
-    due = (asked.amount, 0) if status == "completed" else (0, asked.amount) if status == "reconciling" else (0, 0)
+    due = {"completed": (asked.amount * made, 0), "reconciling": (0, asked.amount), "ready": (0, asked.amount)}.get(
+        status, (0, 0))
     if balance and balance[0] != due:
         wrong.append(f"{status} with a balance of {balance[0]}")
     intents = room.ask("SELECT done_at IS NOT NULL FROM runtime_app_intent WHERE task_id = %s", task)

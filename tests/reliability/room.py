@@ -19,8 +19,10 @@ import psycopg
 from psycopg import sql
 
 from runtime_app.trial.cluster import Cluster
+from tests import worker_process
 from tests.reliability.nursery import ROOT, Nursery
 from tests.sandbox_process import SandboxProcess, running_sandbox
+from tests.worker_process import wait_for
 
 # Real waits are only those for a provider that does not answer; everything else is waited for by moving the clock.
 TIMING: dict[str, float] = {
@@ -50,6 +52,9 @@ class Room:
     key: str  # of an application that may ask in Amber
     environment: Mapping[str, str]  # for further processes of the product
     _numbers: Iterator[int] = field(default_factory=count)
+    _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _door: str = ""  # where the provider's notices come in, once somebody wanted them
+    _told: bool = False
 
     def new_name(self) -> str:
         return f"{self.folder.name}-{next(self._numbers)}"
@@ -58,6 +63,24 @@ class Room:
         """Hold every invariant against all that happened in this room."""
         broken = self.nursery.do("check", control_url=self.sandbox.control_url)
         assert not broken, broken
+
+    def be_told(self, told: bool) -> None:
+        """Have the provider's notices delivered from now on, to a real web process, or no longer."""
+        if told and not self._door:
+            web, url = self._open.enter_context(worker_process.web(self.environment, self.folder / "web.log"))
+            web.start()
+            wait_for(lambda: worker_process.answers(url), 60, web)
+            account = self.ask("SELECT id FROM runtime_app_account WHERE ref = 'stripe'")[0][0]
+            self._door = f"{url}/hooks/stripe/{account}"
+        if told != self._told:
+            to = {"notice_url": self._door, "notice_secret": "whsec_amber"} if told else {}
+            self.sandbox.account("amber", "sk_test_room", **to)
+            self._told = told
+
+    def close(self) -> None:
+        self._open.close()
+        self.nursery.close()
+        self.db.close()
 
     def move_clock(self, seconds: float) -> None:
         self.db.execute("UPDATE runtime_clock SET advanced = advanced + make_interval(secs => %s)", [seconds])
@@ -125,8 +148,7 @@ def running_room(
             room.key = nursery.do("found", threshold=threshold)
             yield room
         finally:
-            nursery.close()
-            room.db.close()
+            room.close()
 
 
 class Rooms:

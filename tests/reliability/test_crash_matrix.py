@@ -13,7 +13,7 @@ from tests.reliability.oracle import ask
 from tests.reliability.room import Room, Rooms
 from tests.reliability.tally import Tally
 
-POINTS_A_MODE = 13
+POINTS_A_MODE = 11
 
 
 @pytest.fixture(scope="module")
