@@ -40,5 +40,5 @@ def of_case(s: Situation) -> list[Fact]:
         Fact(_("Account"), printable(case.account.ref) if case.account else "—"),
         Fact(_("Sent"), s.sends),
         Fact(_("Case"), ident=case.id),
-        Fact(_("What you see"), ident=s.evidence_sha256),
+        Fact(_("Evidence shown"), ident=s.evidence_sha256),
     ]

@@ -58,7 +58,8 @@ def who(person: User | None, actor: str) -> str:
 
 def _line(entry: CaseEntry, owners: Mapping[str, str], currency: str) -> Line:
     data: Mapping[str, Any] = entry.data if isinstance(entry.data, dict) else {}
-    shape, text = _text(entry.kind, data)
+    takes = entry.person is not None and entry.person.username == data.get("to")
+    shape, text = _text(entry.kind, data, takes)
     said = {
         "who": printable(who(entry.person, entry.actor)), "ref": printable(data.get("ref", "")),
         "says": seen.finding(str(data.get("says", ""))).rstrip("."), "kind": printable(entry.kind),
@@ -71,13 +72,16 @@ def _line(entry: CaseEntry, owners: Mapping[str, str], currency: str) -> Line:
     return Line(entry.at, str(text) % said, shape, str(why), entry.evidence_sha256)
 
 
-def _text(kind: str, data: Mapping[str, Any]) -> tuple[str, str | Promise]:
+def _text(kind: str, data: Mapping[str, Any], takes: bool) -> tuple[str, str | Promise]:
+    """`takes`: who did it is whom it names."""
     if kind == "asked":
         return "moving", _ASKED.get(str(data.get("what")), _("%(who)s asked for something."))
     if kind == "declared":
         return "doubt", _DECLARED.get(str(data.get("what")), _("%(who)s declared something."))
     if kind == "assigned":
-        return "note", _("%(who)s gave it to %(to)s.") if data.get("to") else _("%(who)s gave it to nobody.")
+        if not data.get("to"):
+            return "note", _("%(who)s left it to nobody.")
+        return "note", _("%(who)s took it on.") if takes else _("%(who)s gave it to %(to)s.")
     if kind == "snoozed" and data.get("until"):
         return "waiting", _("%(who)s put it off until %(until)s.")
     if kind == "snoozed":

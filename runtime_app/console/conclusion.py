@@ -72,14 +72,14 @@ def _doubt(operation: Operation, task: Task, known: Known) -> Iterable[str]:
         yield _horizon(known.horizon_at, task, known.now)
     if known.key_ends_at is not None and known.key_ends_at > known.now and not task.cancel_wished_at:
         yield format_html(
-            _("Until {} the runtime may repeat the same request under the same key by itself, which can count only"
+            _("Until {} the same request may be repeated automatically under its one key, which can count only"
               " once."), moments.as_moment(known.key_ends_at))
     yield from _wish(operation, task)
 
 
 def _absence(absents: int) -> str:
     if not absents:
-        return _("No complete look has shown anything yet.")
+        return _("The provider has not shown yet what happened.")
     return ngettext(
         "%(n)s complete look shows no such refund.", "%(n)s complete looks show no such refund.", absents
     ) % {"n": absents}
@@ -89,16 +89,19 @@ def _horizon(at: datetime, task: Task, now: datetime) -> str:
     when = moments.as_moment(at)
     if at <= now and task.cancel_wished_at:
         return format_html(
-            _("The horizon passed at {}: nothing that was sent can still be acted on. One more complete look without it"
-              " cancels the refund by itself."), when)
+            _("Since {} the provider can no longer act on what was sent. One more complete look without it cancels the"
+              " refund by itself."), when)
     if at <= now:
         return format_html(
-            _("The horizon passed at {}: nothing that was sent can still be acted on. On a fresh complete look two"
-              " people may declare it not executed."), when)
+            _("Since {} the provider can no longer act on what was sent. On a fresh complete look two people may"
+              " declare it not executed."), when)
     if task.cancel_wished_at:
         return format_html(
-            _("The horizon passes at {}; a complete look without it after that cancels the refund by itself."), when)
-    return format_html(_("The horizon passes at {}; then two people may declare it not executed."), when)
+            _("Until {} the provider may still act on what was sent. A complete look without it after that cancels the"
+              " refund by itself."), when)
+    return format_html(
+        _("Until {} the provider may still act on what was sent. After that two people may declare it not executed."),
+        when)
 
 
 def _wish(operation: Operation, task: Task) -> Iterable[str]:

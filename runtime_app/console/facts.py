@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from approvals.models import Approval
@@ -44,6 +47,8 @@ def of_task(task: Task) -> list[Fact]:
         Fact(_("Reason"), printable_text(task.reason)),
         Fact(_("Asked by"), printable(asked_by(task)) + (f" ({printable(through)})" if through else "")),
     ]
+    if follows := task.state.get("follows"):
+        facts.append(Fact(_("Makes good"), _earlier(follows)))
     if isinstance(task.state.get("answer"), str):
         facts.append(Fact(_("Answer given"), printable_text(task.state["answer"])))
     if task.session:
@@ -56,6 +61,10 @@ def of_task(task: Task) -> list[Fact]:
         Fact(_("Workflow"), workflow),
         Fact(_("Revision"), task.revision),
     ]
+
+
+def _earlier(follows: object) -> SafeString:
+    return format_html('<a href="{}">{}</a>', reverse("task", args=[follows]), _("an earlier refund"))
 
 
 def of_operation(operation: Operation) -> list[Fact]:
@@ -80,6 +89,8 @@ def of_approval(approval: Approval) -> list[Fact]:
     shown = [Fact(story.FACTS[name], _material(approval.facts, name)) for name in _MATERIAL if name != "amount_minor"]
     read = approval.facts.get("order_read") or {}
     version = _("version %(version)s, read when this was asked and read again before anything is sent")
+    if follows := approval.task.state.get("follows"):
+        shown.append(Fact(_("Makes good"), _earlier(follows)))
     return [
         *shown,
         Fact(_("order as read"), version % {"version": read.get("version", "—")}),

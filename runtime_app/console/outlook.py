@@ -26,13 +26,14 @@ class Outlook:
 
 
 def outlook(
-    task: Task, operation: Operation | None, approval: Approval | None, case: Case | None = None
+    task: Task, operation: Operation | None, approval: Approval | None, case: Case | None = None, *, asks: bool = False
 ) -> Outlook:
-    """`operation` is the task's newest, `approval` its newest, `case` the most urgent open one that may be seen."""
-    return replace(_outlook(task, operation, approval), case=case)
+    """`operation` is the task's newest, `approval` its newest, `case` the most urgent open one that may be seen;
+    `asks`: one is open, whoever may see it."""
+    return replace(_outlook(task, operation, approval, asks), case=case)
 
 
-def _outlook(task: Task, operation: Operation | None, approval: Approval | None) -> Outlook:
+def _outlook(task: Task, operation: Operation | None, approval: Approval | None, asks: bool) -> Outlook:
     if task.parked_reason:
         return _parked(task)
     match task.status:
@@ -48,7 +49,7 @@ def _outlook(task: Task, operation: Operation | None, approval: Approval | None)
             return Outlook(_("The provider has the request, and its answer is being waited for."), _nobody())
         case Status.RECONCILING:
             return _reconciling(task, operation)
-    return _over(task, operation)
+    return _over(task, operation, asks)
 
 
 def _nobody() -> str:
@@ -103,10 +104,10 @@ def _reconciling(task: Task, operation: Operation | None) -> Outlook:
         return Outlook(text, _("An operator"), operation.next_check_at if operation else None, _("Next look"), "doubt")
     when = operation.next_check_at if operation else task.due_at
     if operation is not None and operation.state == OperationState.PENDING:
-        text = _("The provider has accepted the refund, and the money has not landed yet. It is asked again by itself.")
+        text = _("The provider has accepted the refund, and the money has not landed yet. We go on asking it.")
         return Outlook(text, _("Nobody; waiting for the provider"), when, _("Next look"))
     text = _(
-        "It is not known whether the money moved. The provider is asked again by itself, by our own reference."
+        "It is not known whether the money moved. We go on asking the provider, by our own reference."
         " Nothing new is sent until it is proved that the first request did nothing."
     )
     return Outlook(text, _("Nobody; an operator is called if it stays unknown"), when, _("Next look"), "doubt")
@@ -132,11 +133,30 @@ def _parked(task: Task) -> Outlook:
     return Outlook(_("No worker serves this version; it goes on when one does."), operator, tone="doubt")
 
 
-def _over(task: Task, operation: Operation | None) -> Outlook:
-    if task.attention:
+def _over(task: Task, operation: Operation | None, asks: bool) -> Outlook:
+    if task.attention and asks:
         text = _("It ended, and then something else became known: %(case)s") % {
             "case": story.CASES.get(task.attention, task.attention)}
         return Outlook(text, _("An operator"), tone="doubt", over=True)
+    return _turned(task, operation) or _as_ended(task, operation)
+
+
+def _turned(task: Task, operation: Operation | None) -> Outlook | None:
+    """What the money did otherwise than the end says; nobody is asked about it any more."""
+    if operation is not None and operation.state == OperationState.RETURNED:
+        back = _("The provider made the refund, and the money came back afterwards: the customer does not have it.")
+        return Outlook(back, tone="crossed", over=True)
+    if operation is not None and operation.state == OperationState.SUCCEEDED and task.status != Status.COMPLETED:
+        late = _("It ended without a refund, and the provider made it all the same: the money moved.")
+        return Outlook(late, tone="doubt", over=True)
+    if task.attention:
+        text = _("It is over. What people have looked at and decided on: %(case)s") % {
+            "case": story.CASES.get(task.attention, task.attention)}
+        return Outlook(text, over=True)
+    return None
+
+
+def _as_ended(task: Task, operation: Operation | None) -> Outlook:
     match task.status:
         case Status.COMPLETED:
             landed = _("The provider has confirmed the refund. When the customer sees the money is up to their bank.")

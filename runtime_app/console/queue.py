@@ -120,6 +120,11 @@ def of_task(person: User, task: Task) -> list[Case]:
     return list(found.order_by("deadline_at", "id").distinct()[:20])
 
 
+def asks_people(task: Task) -> bool:
+    """Whether a case of the task's own refunds is open, whoever may see it."""
+    return Case.objects.filter(Q(task=task) | Q(operation__task=task), state="open").exists()
+
+
 def _narrowed(rows: QuerySet[Case], person: User, wish: Wish) -> QuerySet[Case]:
     if wish.case:
         rows = rows.filter(class_name=wish.case)

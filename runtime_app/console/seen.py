@@ -32,6 +32,7 @@ class Line:
     digest: str = ""
     body: str = ""
     complete: bool = True
+    hint: bool = False  # it never proves anything, however complete
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ SOURCES: dict[str, str | Promise] = {
 _SENTENCES: dict[str, str | Promise] = {
     "provider_response": gettext_lazy("The answer to our request: %(finding)s."),
     "provider_query": gettext_lazy("The provider was asked: %(finding)s."),
-    "webhook_verified": gettext_lazy("The provider told by itself: %(finding)s."),
+    "webhook_verified": gettext_lazy("The provider told us by itself: %(finding)s."),
     "statement_line": gettext_lazy("%(finding)s."),
     "statement_file": gettext_lazy("A statement file: %(finding)s."),
     "human_attestation": gettext_lazy("Two people: %(finding)s."),
@@ -124,7 +125,7 @@ def _line(evidence: Evidence) -> Line:
         shape=_SHAPES.get(code(evidence.finding), "note"),
         source=str(SOURCES.get(evidence.kind, printable(evidence.kind))),
         facts=tuple((label, printable(value)) for label, value in _facts(evidence) if value), body=_body(evidence.body),
-        complete=evidence.complete,
+        complete=evidence.complete, hint=evidence.kind == "webhook_verified",
     )
 
 

@@ -71,11 +71,16 @@ STORY: dict[str, Telling] = {
         _("%(who)s wished to cancel. It had been handed over already, so the wish is kept until the truth is known."),
     ),
     "task.step_done": _told("note", _("Step %(step)s was done."), _("A step was done.")),
-    "order.read": _told("note", _("The order was read from the order system, at version %(version)s.")),
+    "order.read": _told(
+        "note",
+        _("The order was read from the order system, at version %(version)s."),
+        _("The order was read from the order system."),
+    ),
     "order.refund_recorded": _told("note", _("The order system was told of the refund.")),
     "approval.requested": _told(
         "waiting",
         _("It is over the threshold of %(threshold)s, so approvers were asked."),
+        _("Approvers were asked, %(always)s."),
         _("Approvers were asked to decide."),
     ),
     "approval.granted": _told("done", _("%(who)s approved it.")),
@@ -83,9 +88,9 @@ STORY: dict[str, Telling] = {
     "approval.input_asked": _told("waiting", _("%(who)s asked for more before deciding.")),
     "approval.superseded": _told(
         "crossed",
-        _("The approval no longer counts: %(why)s Changed: %(changed)s."),
-        _("The approval no longer counts: %(why)s"),
-        _("The approval no longer counts."),
+        _("What was agreed on no longer counts: %(why)s Changed: %(changed)s."),
+        _("What was agreed on no longer counts: %(why)s"),
+        _("What was agreed on no longer counts."),
     ),
     "approval.expired": _told("crossed", _("Nobody decided in time, so the system refused it.")),
     "approval.cancelled": _told("crossed", _("The question to the approvers was withdrawn.")),
@@ -106,6 +111,7 @@ STORY: dict[str, Telling] = {
     ),
     "operation.unknown": _told(
         "doubt",
+        _("It is not proved that the provider did what was asked: %(differs)s. Nothing new is sent until it is."),
         _("It is not known whether the provider did it: %(cause)s. Nothing new is sent until that is proved."),
         _("It is not known whether the provider did it. Nothing new is sent until that is proved."),
     ),
@@ -144,6 +150,9 @@ STORY: dict[str, Telling] = {
     "case.decided": _told("note", _("%(who)s decided in a case: %(why)s"), _("%(who)s decided in a case.")),
     "case.closed": _told("done", _("%(who)s closed a case: %(why)s"), _("A case was closed.")),
 }
+
+# What is said of a refund that makes good an earlier one, at any amount.
+ALWAYS = _("as for everything that makes good an earlier refund")
 
 UNKNOWN = _told("note", _("Something was recorded that this page has no words for."))
 

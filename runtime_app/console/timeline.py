@@ -89,8 +89,9 @@ class Told:
 
 def read(task: Task) -> list[Told]:
     """The task's events in order, with their payloads."""
+    events = list(Event.objects.filter(task=task).order_by("seq"))  # first: one that comes meanwhile is not half told
     payloads = dict(EventPayload.objects.filter(task=task).values_list("seq", "data"))
-    return [Told(e, payloads.get(e.seq)) for e in Event.objects.filter(task=task).order_by("seq")]
+    return [Told(e, payloads.get(e.seq)) for e in events]
 
 
 def names(told: Iterable[Told]) -> dict[str, str]:
@@ -151,7 +152,8 @@ def _line(task: Task, told: Told, called: Mapping[str, str]) -> Line:
     event, data = told.event, told.data or {}
     telling = story.STORY.get(event.type, story.UNKNOWN)
     amended = (data.get("changes") or {}).get("reason", {}).get("now")
-    said = {name: data[name] for name in ("reason", "answer") if isinstance(data.get(name), str)}
+    coded = event.type in {"task.parked", "task.unparked"}  # their reason is a code, which the sentence says in words
+    said = {name: data[name] for name in ("reason", "answer") if isinstance(data.get(name), str) and not coded}
     said |= {"amended": amended} if isinstance(amended, str) else {}
     said |= {"why": str(data["why"])} if event.type == "task.cancel_wished" and data.get("why") else {}
     return Line(
@@ -176,7 +178,8 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
     fields: list[Any] = data["fields"] if isinstance(data.get("fields"), list) else []
     named = ", ".join(str(label) for name, label in story.FACTS.items() if name in fields)
     stage, _colon, _cause = str(data.get("why") or "").partition(": ")
-    threshold = data.get("threshold_minor")
+    threshold = data.get("threshold_minor") if not task.state.get("follows") else None
+    why = str(data.get("why") or "")
     return {
         "who": called[told.event.actor],
         "person": called[told.event.actor] if kind in {"person", "service"} else "",
@@ -185,7 +188,9 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
         "order": task.order_ref,
         "payment": str(data.get("payment_ref") or ""),
         "why": str(data.get("why") or "").rstrip(".") + ("." if _ends(told) else "") if data.get("why") else "",
-        "cause": str(story.CAUSES.get(stage, data.get("why") or "")).rstrip("."),
+        "cause": str(story.CAUSES.get(stage, why)).rstrip("."),
+        "differs": why.rstrip(".") if why.startswith("the provider's refund") else "",
+        "always": str(story.ALWAYS) if task.state.get("follows") else "",
         "asks": named,
         "given": named,
         "parked": str(words.PARKED.get(str(data.get("reason")), "")).partition(": ")[2],
@@ -193,7 +198,7 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
         "version": str(data.get("version") or ""),
         "changed": ", ".join(str(story.FACTS.get(f, f)) for f in data.get("changed") or []),
         "provider_ref": str(data.get("provider_ref") or ""),
-        "code": str(data.get("code") or ""),
+        "code": str(data.get("code") or "").replace("_", " "),
         "finding": str(story.FINDINGS.get(str(data.get("finding")), data.get("finding") or "")),
         "case": str(story.CASES.get(str(data.get("class")), data.get("why") or "")),
     }

@@ -158,7 +158,7 @@ class Act(NamedTuple):
 
 ACTS: dict[str, Act] = {
     "query_now": Act(
-        _("Query now"), _("Have the provider asked now"),
+        _("Ask the provider now"), _("Have the provider asked now"),
         _("The provider is asked as soon as a worker is free; what it says appears here."),
     ),
     "attach": Act(

@@ -48,11 +48,13 @@ def no_party(s: Situation, who: Who) -> Why | None:
     return Why("You asked for this refund yourself; somebody else must decide about it.", personal=True)
 
 
-def of_class(*names: str) -> Rule:
+def of_class(says: str, *names: str) -> Rule:
+    """`says` what these classes are about, for whoever has a case of another."""
+
     def rule(s: Situation, who: Who) -> Why | None:
         if s.case.class_name in names:
             return None
-        return Why(f"This is only for cases of {' and '.join(name.replace('_', ' ').lower() for name in names)}.")
+        return Why(f"This is only for {says}.")
 
     return rule
 
@@ -113,7 +115,7 @@ def nothing_found(s: Situation, who: Who) -> Why | None:
     if s.lines:
         return Why("A statement shows a booking of this refund.")
     if s.last_complete is None:
-        return Why("No complete look at the provider has been made; query it now.")
+        return Why("No complete look at the provider has been made; ask the provider now.")
     if s.last_complete.finding not in _ABSENT:
         return Why("The last complete look at the provider shows a refund of ours.")
     return None
@@ -122,18 +124,19 @@ def nothing_found(s: Situation, who: Who) -> Why | None:
 def looked_behind_horizon(s: Situation, who: Who) -> Why | None:
     """The look that the decision rests on is fresh, and was made when nothing could be on its way any more."""
     if s.last_complete is None or s.horizon_at is None or s.last_complete.observed_at < s.horizon_at:
-        return Why("No complete look was made since the provider can no longer act on it; query it now.")
+        return Why("No complete look was made since the provider can no longer act on it; ask the provider now.")
     return fresh(s, who)
 
 
 def fresh(s: Situation, who: Who) -> Why | None:
-    return None if s.fresh else Why("The last complete look is too old to decide on; query it now.", s.fresh_until)
+    old = "The last complete look is too old to decide on; ask the provider now."
+    return None if s.fresh else Why(old, s.fresh_until)
 
 
 def found_instead(s: Situation, who: Who) -> Why | None:
     if s.found is not None and s.last_complete is not None and s.last_complete.finding == "found_mismatch":
         return None
-    return Why("The provider has to show one settled refund instead of what was asked for; query it now.")
+    return Why("The provider has to show one settled refund instead of what was asked for; ask the provider now.")
 
 
 def not_the_first(s: Situation, who: Who) -> Why | None:

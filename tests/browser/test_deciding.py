@@ -41,11 +41,30 @@ def test_a_refund_from_the_request_to_the_truth(world: World, window: Callable[.
     world.finish(asked.task)
 
     expect(page.get_by_text("It is completed, and proved.")).to_be_visible()  # the open page tells it by itself
-    expect(page.get_by_text("The task has moved on")).to_be_visible()
+    expect(page.locator(".title-row").get_by_text("Completed")).to_be_visible()
+    expect(page.get_by_text("The task has moved on")).to_have_count(0)
     assert [r["amount_minor"] for r in world.effects(order)] == [6000]
     decision.get_by_role("button", name="Sign out").click()
     expect(decision.get_by_role("heading", name="Sign in")).to_be_visible()
     assert not [*rita.problems, *ada.problems]
+
+
+def test_a_page_on_which_something_was_begun_is_not_loaded_anew(
+    world: World, window: Callable[..., Window]
+) -> None:
+    """Console rule 6: nothing is taken from under the hand; the page says instead that it is from before."""
+    task = world.ask(world.order(), 6000)
+    asked = world.approval(task)
+    rita = window(world.rita)
+    rita.context.clock.install()
+    page = rita.open(f"/tasks/{task.id}/")
+    page.get_by_text("Cancel the request…").click()
+    page.locator("#cancel textarea").fill("found it")
+    world.decide(world.ada, asked)
+    world.finish(task)
+    expect(page.get_by_text("The task has moved on")).to_be_visible()
+    page.clock.fast_forward(10_000)  # longer than it waits before it loads itself anew
+    expect(page.locator("#cancel textarea")).to_have_value("found it")
 
 
 def test_a_double_click_is_one_decision(world: World, window: Callable[..., Window]) -> None:

@@ -31,6 +31,7 @@ def test_a_task_reads_as_a_story_at_every_moment(world: World, visit: Visit) -> 
     waiting = rita.text(page)
     assert "so approvers were asked" in waiting and "other than Rita Moss" in waiting
     world.sandbox.fault("F4", times=1, match={"payment_ref": f"pi_{order}"})
+    world.retime(reconcile_after=[30])  # it stays unknown for as long as the pages are read
     world.decide(world.ada, asked, reason="slip seen")
     world.until(lambda: "operation.unknown" in world.events(task))
     unknown = visit(world.olga).text(page)
@@ -41,6 +42,7 @@ def test_a_task_reads_as_a_story_at_every_moment(world: World, visit: Visit) -> 
     assert order in listed and "Outcome unknown" in listed
     detail = visit(world.olga).text(f"/reconciliation/{operation.id}/")
     assert "Calls to the provider" in detail and operation.idempotency_key in detail
+    world.clock(seconds=60)
     world.finish(task)
     done = rita.text(page)
     assert "60.00 USD went back" in done and "It is completed, and proved." in done and "How it ended" in done

@@ -74,7 +74,7 @@ def _record(desk: Desk, case: Case) -> None:
 def test_two_people_accept_the_amount_that_was_refunded(desk: Desk, world: World, amount: int) -> None:
     """F29, row 7: completed with a mark; hold and balance follow the real amount, and the order system is told it."""
     order, task, case = _another_amount(desk, world, amount)
-    assert "query it now" in desk.why(desk.olga, case, "record_as_found")
+    assert "ask the provider now" in desk.why(desk.olga, case, "record_as_found")
     _record(desk, case)
     task.refresh_from_db()
     case.refresh_from_db()

@@ -160,12 +160,15 @@ def _when(moment: datetime | None) -> str:
 def _policy(asked: Approval, given: list[Decision]) -> list[Fact]:
     task, tenant = asked.task, asked.tenant
     limit = money_words(tenant.approval_threshold_minor, asked.facts.get("currency"))
+    asked_why = _("The amount is over the threshold of %(limit)s") % {"limit": limit}
+    if task.state.get("follows"):
+        asked_why = _("It makes good an earlier refund, which always needs people")
     who = _("Approvers of %(tenant)s") % {"tenant": tenant.name}
     if task.requester:
         who = _("Approvers of %(tenant)s, but not %(person)s, who asked for it") % {
             "tenant": tenant.name, "person": task.requester.shown_name}
     return [
-        Fact(_("Why people are asked"), _("The amount is over the threshold of %(limit)s") % {"limit": limit}),
+        Fact(_("Why people are asked"), asked_why),
         Fact(_("Who may decide"), who),
         Fact(_("How many must approve"), asked.quorum),
         Fact(_("Decide before"), _when(asked.deadline_at)),

@@ -23,6 +23,7 @@ from runtime_app.errors import Conflict, FieldErrors, Forbidden
 from runtime_app.models import Case, Task, User
 
 _SUGGESTIONS_MOST = 10
+_SAYS_ITSELF = frozenset({"query_now", "assign", "snooze", "comment"})  # its title and its button are enough
 _SHOWN_MOST = 3  # refunds of the provider that are told in words; the table beside has more
 
 
@@ -129,7 +130,8 @@ def _act(s: Situation, offer: Offer, people: list[User], bound: CaseForm | None)
     if offer.second:
         button = _("Declare the same, and do it now")
     return {
-        "offer": offer, "title": says.title, "button": button, "form": form, "is_open": form.is_bound,
+        "offer": offer, "says": "" if offer.name in _SAYS_ITSELF else offer.says,
+        "title": says.title, "button": button, "form": form, "is_open": form.is_bound,
         "declares": offer.name in {"declare_not_executed", "record_as_found"},
         "url": reverse(f"case_{ADDRESSES[offer.name]}", args=[s.case.id]),
         "fields": form.visible_fields(), "wakes": offer.name == "snooze" and s.snoozed,

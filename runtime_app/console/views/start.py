@@ -62,7 +62,7 @@ def _cards(person: User, tenant: Tenant) -> list[dict[str, Any]]:
         cards.append({
             "url": reverse("reconciliation"), "label": _("Outcome not proved"),
             "figure": counts.shown(counts.unresolved(person, tenant)) or "0",
-            "text": _("The provider is asked by itself, and people are told what it says."),
+            "text": _("The provider is asked again and again until it is proved what happened."),
             "go": _("Open reconciliation"),
         })
     cards.append({

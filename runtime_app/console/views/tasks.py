@@ -153,7 +153,6 @@ def _task_page(request: HttpRequest, task: Task, **bound: Form) -> HttpResponse:
         "operations": task.operations.order_by("ordinal"),
         "attempts": _attempts(task),
         "open_approval_url": approval and may["see_approvals"] and reverse("approval", args=[approval.id]),
-        "attention_text": task.attention and str(story.CASES.get(task.attention, task.attention)),
         "submitted": task.status not in BEFORE_SUBMISSION,
     }
     if may["supply_input"]:
@@ -169,13 +168,16 @@ def _task_page(request: HttpRequest, task: Task, **bound: Form) -> HttpResponse:
 
 def _story(task: Task, seen: str | None, cases: list[Case]) -> dict[str, Any]:
     told = timeline.read(task)
+    asks = queue.asks_people(task)
+    attention = task.attention if asks or task.status not in FINAL else None
     steps = Step.objects.filter(task=task)
     operation = Operation.objects.filter(task=task).order_by("-ordinal").first()
     approval = Approval.objects.filter(task=task).prefetch_related("decisions").order_by("-asked_at", "-id").first()
     return {
         "days": timeline.tell(task, told),
         "split": timeline.split(told, steps, now(), over=task.status in FINAL),
-        "next": outlook.outlook(task, operation, approval, cases[0] if cases else None),
+        "next": outlook.outlook(task, operation, approval, cases[0] if cases else None, asks=asks),
+        "attention_text": attention and str(story.CASES.get(attention, attention)),
         "moved_on": seen is not None and seen != str(task.revision),
         "task": task,
     }

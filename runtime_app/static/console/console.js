@@ -101,8 +101,19 @@
     }, true);
   }
 
+  // A page that its task has left behind is loaded anew a moment later, unless the reader has begun something on it.
+  const begun = (field) => field.type !== "hidden" && field.value !== field.defaultValue;
+  const untouched = () => !document.hidden && !document.querySelector("main details[open]") && getSelection().isCollapsed
+    && !typing(document.activeElement) && ![...document.querySelectorAll("main input, main textarea")].some(begun);
+  let leaving;
+  const leave = () => {
+    clearTimeout(leaving);
+    leaving = setTimeout(() => { if (untouched()) location.reload(); }, 1500);
+  };
+
   body.addEventListener("htmx:afterSwap", (event) => {
     const region = event.detail.elt;
+    if (region.querySelector("[data-moved-on]")) leave();
     addCopyButtons(region);
     const href = region.dataset.focus;
     if (href) region.querySelector(`a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
