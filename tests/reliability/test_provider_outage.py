@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,13 +67,18 @@ def all_in_doubt(outage: Outage) -> None:
     """A thousand sends: executed and not answered, queued inside the provider, never arrived; and nobody can ask."""
     sandbox, names = outage.room.sandbox, [f"out-{n}" for n in range(TASKS)]
     sandbox.fault("F50", on=["list", "retrieve"], seconds=3600)
-    for fault, many, more in (("F4", EXECUTED, {}), ("F20", QUEUED, {"seconds": 1800}), ("F2", LOST, {})):
-        sandbox.fault(fault, times=many, on="create", **more)
+    sandbox.fault("F4", times=EXECUTED, on="create")
+    sandbox.fault("F20", times=QUEUED, on="create", seconds=1800)
+    sandbox.fault("F2", times=LOST, on="create")
     for name in names:
         sandbox.order(name, payments={f"pi_{name}": 5000})
     outage.room.nursery.do("ask_for", orders=names, amount=1200)
     outage.wait(lambda: outage.states()["unknown"] == TASKS, 150)
     sandbox.fault("F50", seconds=3600)  # from now on nothing of it answers
+
+
+def _is_asked_again(outage: Outage, first: str, seen_before: int) -> bool:
+    return len(outage.room.sandbox.requests(after=first)) > seen_before and is_heard(outage)
 
 
 def test_a_thousand_outcomes_in_doubt_end_right_after_an_hour_without_the_provider(
@@ -83,9 +89,9 @@ def test_a_thousand_outcomes_in_doubt_end_right_after_an_hour_without_the_provid
     sandbox, begun = outage.room.sandbox, time.monotonic()
     first = sandbox.requests()[-1]["id"]
     for _ in range(9):
-        before = len(sandbox.requests(after=str(first)))
+        seen_before = len(sandbox.requests(after=str(first)))
         outage.advance(STEP)
-        outage.wait(lambda before=before: len(sandbox.requests(after=str(first))) > before and is_heard(outage))
+        outage.wait(partial(_is_asked_again, outage, str(first), seen_before))
     while (known := outage.states())["succeeded"] < TASKS:
         assert time.monotonic() < begun + 240, known
         outage.wait(lambda: is_quiet(outage))
