@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from runtime_app.sandbox import passing
 from runtime_app.sandbox.app import Sandbox
 from runtime_app.sandbox.asking import read_body, read_query, whole
-from runtime_app.sandbox.clock import move_product_clock
 from runtime_app.sandbox.control_accounts import list_accounts, put_account
 from runtime_app.sandbox.control_faults import Port, arm, disarm, overview
 from runtime_app.sandbox.control_notices import list_notices, send_notice
@@ -111,7 +111,7 @@ def _arm(sandbox: Sandbox, port: Port, request: Request, last: str) -> Reply:
     return json_reply(arm(sandbox, port, read_body(request)).told(), 201)
 
 
-def _press(sandbox: Sandbox, port: Port, request: Request, last: str) -> Reply:
+def _press(sandbox: Sandbox, port: Port, request: Request, last: str) -> Reply | Delivery:
     try:
         return press(sandbox, port, request)
     except (Unusable, Refused) as wrong:
@@ -130,14 +130,7 @@ def _clock(sandbox: Sandbox, port: Port, request: Request, last: str) -> Deliver
     if set(asked) != {"advance_s"} or not fits:
         raise Unusable("Tell `advance_s`, a number of seconds from 0.")
     assert isinstance(seconds, int | float)
-    sandbox.advance(seconds)
-    advanced, now = sandbox.clock.advanced, sandbox.clock.iso()
-
-    def move() -> Reply:
-        moved, sentence = move_product_clock(seconds)
-        return json_reply({"now": now, "advanced_s": advanced, "product_clock_moved": moved, "note": sentence})
-
-    return Delivery(elsewhere=move)
+    return passing.told(sandbox, seconds)
 
 
 Route = Callable[[Sandbox, Port, Request, str], "Reply | Delivery"]

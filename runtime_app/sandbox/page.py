@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from runtime_app.sandbox import passing
 from runtime_app.sandbox.app import Sandbox
 from runtime_app.sandbox.fault_table import FAULTS
 from runtime_app.sandbox.http11 import Reply, Request
@@ -46,7 +47,8 @@ def page_reply(sandbox: Sandbox, trouble: str = "", status: int = 200) -> Reply:
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/_sandbox/page.css"></head>
 <body><a class="skip" href="#faults">To the faults</a>
 <header><h1>Sandbox</h1><p>The payment provider of this trial. Here you choose what goes wrong with it next.</p>
-<p class="quiet">Its clock: {now} UTC. <a href="{ACTION}">Load again</a> to see what happened since.</p></header>
+<p class="quiet">Its clock: {now} UTC. <a href="{ACTION}">Load again</a> to see what happened since.</p>
+{passing.form(ACTION)}</header>
 <main>{alert}
 <section aria-labelledby="armed"><h2 id="armed">Waiting to happen</h2>{armed_list(sandbox)}</section>
 <section aria-labelledby="faults"><h2 id="faults">Faults</h2>{_groups()}</section>

@@ -7,9 +7,11 @@ import re
 from html import escape
 from typing import Any
 
+from runtime_app.sandbox import passing
 from runtime_app.sandbox.app import Sandbox
 from runtime_app.sandbox.asking import whole
 from runtime_app.sandbox.control_faults import Port, arm, disarm
+from runtime_app.sandbox.deliveries import Delivery
 from runtime_app.sandbox.fault_kinds import Fault, Param
 from runtime_app.sandbox.fault_table import FAULTS
 from runtime_app.sandbox.faults import Unusable
@@ -23,7 +25,7 @@ _QUOTED = re.compile("`([^`]+)`")
 _NUMBERS = ("seconds", "shift", "count", "minor")
 
 
-def press(sandbox: Sandbox, port: Port, request: Request) -> Reply:
+def press(sandbox: Sandbox, port: Port, request: Request) -> Reply | Delivery:
     """Do what a form asks, and go back to the page. Raises Unusable with the sentence that the page shows."""
     try:
         form = dict(read_form(request.body.decode("utf-8")))
@@ -36,6 +38,8 @@ def press(sandbox: Sandbox, port: Port, request: Request) -> Reply:
             disarm(sandbox, port, whole(form, "id", 0))
         case "clear all":
             disarm(sandbox, port)
+        case "pass":
+            return passing.pressed(sandbox, form.get("span", ""), _BACK)
         case other:
             raise Unusable(f"The page has no button {other!r}.")
     return Reply(303, b"", dict(_BACK), content_type="text/plain")

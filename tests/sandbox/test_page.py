@@ -97,6 +97,23 @@ def test_a_pressed_fault_happens_with_what_was_typed(wire: Wire) -> None:
     assert (armed(wire)[-1]["status"], armed(wire)[-1]["times_left"]) == (503, None)
 
 
+def statuses(wire: Wire, payment: str) -> list[str]:
+    told = wire.sandbox.control("GET", f"/refunds?all=1&payment_ref={payment}").json()["refunds"]
+    return [str(refund["status"]) for refund in told]
+
+
+def test_time_passes_when_it_is_pressed(wire: Wire) -> None:
+    """F21: what is due by the sandbox's clock happens without a wait, and by nothing but the spans of the page."""
+    payment = wire.payment()
+    wire.sandbox.fault("F21", seconds=86_400)
+    wire.refund(payment)
+    [form] = [one for one in Forms(page_of(wire).text).forms if "span" in one["fields"]]
+    assert statuses(wire, payment) == ["pending"]
+    answer = press(wire, {**form["fields"], "span": "1 day"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/_sandbox/page#armed")
+    assert statuses(wire, payment) == ["succeeded"]
+
+
 def test_faults_are_cleared_one_by_one_or_all(wire: Wire) -> None:
     for code in ("F2", "F4", "F6"):
         wire.sandbox.fault(code)
@@ -115,6 +132,7 @@ def test_faults_are_cleared_one_by_one_or_all(wire: Wire) -> None:
     {"press": "arm", "fault": "F3", "param.seconds": "NaN"}, {"press": "arm", "fault": "F46", "match.payment_ref": "x"},
     {"press": "arm", "fault": "F33", "match.payment_ref": "pi_none"}, {"press": "arm", "fault": "F33"},
     {"press": "clear", "id": "x"}, {"press": "explode"}, {}, {"press": "<script>"},
+    {"press": "pass"}, {"press": "pass", "span": "1 year"},
 ], ids=str)
 def test_a_form_that_cannot_be_is_answered_on_the_page(wire: Wire, fields: dict[str, str]) -> None:
     answer = press(wire, fields)

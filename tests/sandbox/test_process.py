@@ -14,6 +14,7 @@ import psycopg
 import pytest
 import requests
 
+from tests.adapters.bank_process import TODAY, running_bank
 from tests.sandbox.conftest import Wire
 from tests.sandbox_process import ROOT, SandboxProcess, running_sandbox
 from tests.stack_plugin import Stack
@@ -140,6 +141,17 @@ def test_a_clock_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
         told = sandbox.advance(5)
     assert told["product_clock_moved"] is False and told["note"].endswith(".")
     assert told["advanced_s"] == 5
+
+
+def test_whole_days_pass_at_the_bank_too(tmp_path: Path) -> None:
+    """The trial's second provider keeps a clock of its own; it goes with the others, by the days that it knows."""
+    with running_bank(tmp_path) as bank, running_sandbox(tmp_path, {"BANK_URL": bank.url}) as sandbox:
+        assert sandbox.advance(3600)["note"].endswith("only the sandbox's clock moved.")
+        assert bank.told("GET", "/_mock/state")["clock"]["date"] == TODAY
+        assert sandbox.advance(2.5 * 86_400)["note"].endswith("The bank's clock moved by 2 d.")
+        assert bank.told("GET", "/_mock/state")["clock"]["date"] == "2099-01-08"
+        bank.stop()
+        assert "The bank's clock could not be moved" in sandbox.advance(86_400)["note"]
 
 
 @pytest.mark.parametrize("asked", [{}, {"advance_s": -1}, {"advance_s": "5"}, {"advance_s": True}, {"advance_s": None},
