@@ -47,7 +47,7 @@ _READ = 4  # read timeouts that one look may take, over all its pages
 
 
 class Superseded(Exception):
-    """Another worker has taken the look up since; what this one read may be older than what that one wrote."""
+    """Another worker has looked since, and written down what it saw; what this one read is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,24 +252,27 @@ def _ours(look: Look) -> Ours:
 
 
 def _later(look: Look, why: str, ports: Ports) -> None:
-    since = json.dumps({"since": look.since or look.begun.isoformat()})
-    _put_down(look, backoff(ports.timing, look.tries), "why = %s, found = %s", [why[:200], since])
+    since = {"since": look.since or look.begun.isoformat()}
+    _put_down(look, backoff(ports.timing, look.tries), since, "why = %s", [why[:200]])
 
 
 def _end(look: Look) -> None:
-    _put_down(look, None, "tries = 0, looked_at = %s, found = '{}'", [look.begun])
+    _put_down(look, None, {}, "tries = 0, looked_at = %s", [look.begun])
 
 
-def _put_down(look: Look, again: float | None, more: str, values: Sequence[object]) -> None:
-    """Out of this hand, as the last thing that is written: due again after so many seconds, and at once when somebody
-    has asked since it was taken up. Raises Superseded, and the caller's transaction with it."""
-    found = rows.run(
-        "UPDATE runtime_app_paymentlook SET due_at = CASE WHEN due_at < %s THEN due_at"
-        f" ELSE runtime_now() + make_interval(secs => %s::float8) END, {more}"
-        " WHERE id = %s AND due_at <= %s RETURNING id",
-        [look.until, again, *values, look.id, look.until],
+def _put_down(
+    look: Look, again: float | None, found: Mapping[str, str], more: str, values: Sequence[object]
+) -> None:
+    """Out of this hand, as the last thing that is written: due again after so many seconds, unless somebody has asked,
+    or taken it up, meanwhile. Raises Superseded, and the caller's transaction ends with it."""
+    kept = json.dumps({**found, "seen": look.begun.isoformat()})
+    written = rows.run(
+        "UPDATE runtime_app_paymentlook SET due_at = CASE WHEN due_at = %s"
+        f" THEN runtime_now() + make_interval(secs => %s::float8) ELSE due_at END, found = %s, {more}"
+        " WHERE id = %s AND (found ->> 'seen' IS NULL OR (found ->> 'seen')::timestamptz <= %s) RETURNING id",
+        [look.until, again, kept, *values, look.id, look.begun],
     )
-    if not found:
+    if not written:
         raise Superseded
 
 

@@ -81,6 +81,11 @@ class Part(Protocol):
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None: ...
 
 
+# The parts of a batch by their kind, in the order of ranks. A kind may have a function `before` of it, which is called
+# once, ahead of the first of the kinds that have the same one: they lock rows of one table, and lock them together.
+Kinds = list[tuple[type[Part], list[tuple[Locked, Any]]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """What a handler or a door decided.
@@ -199,7 +204,12 @@ def _apply(wanted: Sequence[Wanted]) -> list[Result]:
             survivors += [(row, part) for part in each.transition.parts if part.survives]
     by_kind = _by_kind([(row, part) for _, each, row in standing for part in each.transition.parts])
     refusals: dict[UUID, Refusal] = {}
+    begun: set[Callable[[Kinds], None]] = set()
     for kind, parts in by_kind:
+        before: Callable[[Kinds], None] | None = getattr(kind, "before", None)
+        if before is not None and before not in begun:
+            begun.add(before)
+            before(by_kind)
         if asking := [p for p in parts if p[0].id not in refusals]:
             refusals |= kind.admit(asking)
     for index, each, row in standing:
@@ -227,7 +237,7 @@ def _holds(guard: Guard, row: Locked) -> bool:
     return (guard.revision, guard.status) == (row.revision, row.status) and guard.fence in (None, row.fence)
 
 
-def _by_kind(parts: Sequence[tuple[Locked, Part]]) -> list[tuple[type[Part], list[tuple[Locked, Any]]]]:
+def _by_kind(parts: Sequence[tuple[Locked, Part]]) -> Kinds:
     kinds: dict[type[Part], list[tuple[Locked, Any]]] = {}
     for row, part in parts:
         kinds.setdefault(type(part), []).append((row, part))

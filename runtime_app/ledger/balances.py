@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from runtime_app import rows
 from runtime_app.ids import new_id
-from runtime_app.transitions import Locked, Refusal
+from runtime_app.transitions import Kinds, Locked, Refusal
 
 Payment = tuple[UUID, str, str]  # tenant, account, payment reference
 _COLUMNS = (
@@ -20,6 +20,34 @@ _COLUMNS = (
 )
 # Balances are locked in this one order everywhere, the order in which Python sorts the same values.
 _ORDER = 'b.tenant_id, b.account COLLATE "C", b.payment_ref COLLATE "C"'
+
+
+def lock_first(kinds: Kinds) -> None:
+    """Lock the balances of a batch whose parts do different things to them, in the one order; each kind by itself
+    would lock its own, one kind after the other."""
+    naming = KeepBalance | TakeHold | ConsumeLate | ReturnExcess
+    by_name = {kind: _named(parts) for kind, parts in kinds if issubclass(kind, naming)}
+    tasks = {row.id for kind, parts in kinds if issubclass(kind, EndHold | ReturnRefund) for row, _ in parts}
+    kept, taken = by_name.get(KeepBalance, set()), by_name.get(TakeHold, set())
+    later = set().union(*(names for kind, names in by_name.items() if issubclass(kind, ConsumeLate | ReturnExcess)))
+    # What is kept and then taken from is one and the same, and by far the commonest.
+    if bool(kept | taken) + bool(tasks) + bool(later) < 2 and (taken <= kept or not kept):
+        return
+    named = kept | taken | later
+    tenants, accounts, refs = zip(*named, strict=True) if named else ((), (), ())
+    rows.run(
+        "WITH wanted AS MATERIALIZED (SELECT b.id FROM runtime_app_balance b"
+        " JOIN unnest(%s::uuid[], %s::text[], %s::text[]) AS w(tenant, account, payment)"
+        " ON b.tenant_id = w.tenant AND b.account = w.account AND b.payment_ref = w.payment"
+        " UNION SELECT h.balance_id FROM runtime_app_hold h WHERE h.task_id = ANY(%s))"
+        f" SELECT 1 FROM runtime_app_balance b WHERE b.id IN (SELECT id FROM wanted) ORDER BY {_ORDER}"
+        " FOR NO KEY UPDATE",
+        [list(tenants), list(accounts), list(refs), list(tasks)],
+    )
+
+
+def _named(parts: Sequence[tuple[Locked, Any]]) -> set[Payment]:
+    return {(row.tenant_id, part.account, part.payment_ref) for row, part in parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +68,7 @@ class KeepBalance:
     version: int
 
     rank: ClassVar[int] = 30
+    before: ClassVar[Callable[[Kinds], None]] = lock_first
     survives: ClassVar[bool] = False
 
     @classmethod
@@ -100,6 +129,7 @@ class TakeHold:
     amount_minor: int
 
     rank: ClassVar[int] = 31
+    before: ClassVar[Callable[[Kinds], None]] = lock_first
     survives: ClassVar[bool] = False
 
     @classmethod
@@ -158,6 +188,7 @@ class EndHold:
     consumed: bool
 
     rank: ClassVar[int] = 32
+    before: ClassVar[Callable[[Kinds], None]] = lock_first
     survives: ClassVar[bool] = False
 
     @classmethod
@@ -206,6 +237,7 @@ class ConsumeLate:
     moved_minor: int
 
     rank: ClassVar[int] = 33
+    before: ClassVar[Callable[[Kinds], None]] = lock_first
     survives: ClassVar[bool] = False
 
     @classmethod
@@ -236,6 +268,7 @@ class ReturnRefund:
     """Refunded money that came back: the task's consumed hold is returned, and may be refunded again."""
 
     rank: ClassVar[int] = 34
+    before: ClassVar[Callable[[Kinds], None]] = lock_first
     survives: ClassVar[bool] = False
 
     @classmethod
@@ -266,6 +299,7 @@ class ReturnExcess:
     moved_minor: int
 
     rank: ClassVar[int] = 34
+    before: ClassVar[Callable[[Kinds], None]] = lock_first
     survives: ClassVar[bool] = False
 
     @classmethod
