@@ -66,7 +66,7 @@ class Application:
 
 @dataclass(slots=True)
 class Form:
-    """One form of a page: where it goes, and the inputs it sends by itself."""
+    """One form of a page: where it goes, and what it sends by itself, of a select the first option."""
 
     action: str
     method: str
@@ -79,6 +79,7 @@ class _Forms(HTMLParser):
         super().__init__()
         self.forms: list[Form] = []
         self._open: Form | None = None
+        self._select = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         told = {name: value or "" for name, value in attrs}
@@ -89,6 +90,9 @@ class _Forms(HTMLParser):
             self._open.names.add(told["name"])
             if tag == "input" and told.get("type") == "hidden":
                 self._open.hidden[told["name"]] = told.get("value", "")
+            self._select = told["name"] if tag == "select" else self._select
+        elif tag == "option" and self._open is not None and self._select:
+            self._open.hidden.setdefault(self._select, told.get("value", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
@@ -111,19 +115,32 @@ class Person:
         if done.status_code != 302:
             raise TrialFailure(f"The decision on approval {approval_id} was answered with {done.status_code}.")
 
-    def _submit(self, path: str, having: str, fields: dict[str, str]) -> requests.Response:
+    def bring_statement(self, file: bytes) -> None:
+        """Hand in a statement file of the tenant's first account that takes files; TrialFailure when it is refused."""
+        done = self._submit("/reconciliation/days/", "file", {}, {"file": ("statement.xml", file)})
+        if done.status_code != 302:
+            raise TrialFailure(f"The statement file was answered with {done.status_code}.")
+
+    def read(self, path: str) -> str:
+        """A page's text."""
         page = self._session.get(f"{self._url}{path}", timeout=TIMEOUT)
         if page.status_code != 200:
             raise TrialFailure(f"The page {path} answered {page.status_code}.")
+        return page.text
+
+    def _submit(
+        self, path: str, having: str, fields: dict[str, str], files: dict[str, tuple[str, bytes]] | None = None
+    ) -> requests.Response:
         parser = _Forms()
-        parser.feed(page.text)
+        parser.feed(self.read(path))
         form = next((one for one in parser.forms if having in one.names and one.method == "post"), None)
         if form is None:
             raise TrialFailure(f"The page {path} has no form with {having!r}.")
         return self._session.post(
-            urljoin(page.url, form.action),
+            urljoin(self._url + path, form.action),
             data={**form.hidden, **fields},
-            headers={"Referer": page.url},
+            files=files,
+            headers={"Referer": self._url + path},
             allow_redirects=False,
             timeout=TIMEOUT,
         )
@@ -152,7 +169,14 @@ class Provider:
 
     def lose_next_answer(self, payment_ref: str) -> None:
         """Fault F4: the next refund of this payment is booked, and the answer never arrives."""
-        body = {"fault": "F4", "times": 1, "match": {"payment_ref": payment_ref}}
+        self._arm("F4", payment_ref)
+
+    def alter_next_amount(self, payment_ref: str, amount_minor: int) -> None:
+        """Fault F29: the next refund of this payment is made with this amount."""
+        self._arm("F29", payment_ref, amount_minor=amount_minor)
+
+    def _arm(self, fault: str, payment_ref: str, **values: int) -> None:
+        body = {"fault": fault, "times": 1, "match": {"payment_ref": payment_ref}, **values}
         self._session.post(f"{self._url}/faults", json=body, timeout=TIMEOUT).raise_for_status()
 
     def refunds(self, payment_ref: str) -> list[dict[str, Any]]:
