@@ -14,7 +14,7 @@ from tests.reliability.room import Room
 class Mode:
     """One fault on the first send, or none, and `also` others; `forgetful` is a provider that ignores idempotency keys
     besides, `cancel` a wish to cancel that is uttered as soon as the outcome is in doubt. `told`: notices of the
-    provider's are delivered; `hint`: one comes when all seems to be over; `twice`: it refunds twice by its own fault."""
+    provider's are delivered; `hint`: one comes when all seems over; `twice`: it refunds twice by its own fault."""
 
     name: str
     ends: frozenset[str]
