@@ -167,7 +167,7 @@ def test_a_killed_up_does_not_stand_in_the_way_of_the_next(owner: Owner) -> None
 def test_a_stack_killed_whole_comes_up_again_and_down_stops_it(owner: Owner) -> None:
     owner.running().kill_everything()
     again = owner.running()
-    assert len(tasks_of_first_tenant(again.contract())) == 4
+    assert len(tasks_of_first_tenant(again.contract())) == 6
     stopped = subprocess.run(
         up_command(owner.var, "--stop"), env=clean_environment(), capture_output=True, text=True, timeout=120
     )
