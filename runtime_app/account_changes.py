@@ -93,7 +93,8 @@ def create(
 
 
 def change(tenant: Tenant, id: UUID, wanted: Wanted, *, seen_sha256: str, actor: str) -> Account:
-    """Bring the account to these values. Raises NotFound, FieldErrors, or Conflict when it is not as it was seen."""
+    """Bring the account to these values. With another address it needs its API key anew. Raises NotFound, FieldErrors,
+    or Conflict when it is not as it was seen."""
 
     def apply(account: Account) -> None:
         if account.is_default and not wanted.is_default:
@@ -102,6 +103,9 @@ def change(tenant: Tenant, id: UUID, wanted: Wanted, *, seen_sha256: str, actor:
         if moved and (number := _in_doubt(account)):
             raise FieldErrors({moved[0]: f"{number} refunds of this account are not proved yet; the provider that was"
                                          " sent them must stay the one that is asked."})
+        if account.base_url != wanted.base_url:
+            account.api_key_sealed = ""  # it is never shown, and so it does not go to an address of anybody's choice
+            account.secrets_changed_at = RuntimeNow()
         _take(account, wanted)
 
     return _changed(tenant, id, seen_sha256, actor, "changed", apply)

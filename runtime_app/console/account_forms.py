@@ -45,7 +45,8 @@ class AccountForm(forms.Form):
         label=_("Mode"), choices=[("test", _("test")), ("live", _("live: real money"))],
         help_text=_("An account goes live only with an API key and a notice secret."),
     )
-    base_url = _line(_("Address of the provider"), _("Empty: the provider's own. A bank has none of its own."))
+    base_url = _line(_("Address of the provider"), _(
+        "Empty: the provider's own. A bank has none of its own. With another address the API key is to be given anew."))
     time_zone = _line(_("Time zone of the provider"), _("Its days begin there, for example Europe/Berlin."), True)
     is_default = forms.BooleanField(
         label=_("Default account"), required=False, help_text=_("Payments that name no account are at this one."),

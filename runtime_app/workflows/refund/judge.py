@@ -201,7 +201,8 @@ def _is_another(facts: RefundFacts, judged: Judged) -> bool:
 def _frozen_for(judged: Judged) -> str:
     """What the bytes of a request depend on, as a digest."""
     names = ("payment_ref", "amount_minor", "currency", "destination", "reason")
-    said = {"account": judged.account.id, **{name: judged.material[name] for name in names}}
+    account = judged.account
+    said = {"account": account.id, "settings": dict(account.settings), **{n: judged.material[n] for n in names}}
     return hashlib.sha256(canonical(said).encode()).hexdigest()
 
 
