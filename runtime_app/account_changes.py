@@ -101,8 +101,8 @@ def change(tenant: Tenant, id: UUID, wanted: Wanted, *, seen_sha256: str, actor:
             raise FieldErrors({"is_default": "Make another account the default one instead."})
         moved = [name for name in ("mode", "base_url") if getattr(account, name) != getattr(wanted, name)]
         if moved and (number := _in_doubt(account)):
-            raise FieldErrors({moved[0]: f"{number} refunds of this account are not proved yet; the provider that was"
-                                         " sent them must stay the one that is asked."})
+            raise FieldErrors({moved[0]: f"Refunds of this account that are not proved yet: {number}. The provider that"
+                                         " was sent them must stay the one that is asked."})
         if account.base_url != wanted.base_url:
             account.api_key_sealed = ""  # it is never shown, and so it does not go to an address of anybody's choice
             account.secrets_changed_at = RuntimeNow()

@@ -15,7 +15,7 @@ from runtime_app.desk.situation import Situation
 _BLOCKS: dict[str, str | Promise] = {
     "payment": gettext_lazy("nothing is submitted on this payment"),
     "order": gettext_lazy("nothing is submitted on this order"),
-    "nothing": gettext_lazy("nothing"),
+    "nothing": gettext_lazy("it stops nothing"),
 }
 
 
@@ -34,11 +34,13 @@ def of_case(s: Situation) -> list[Fact]:
         facts.append(Fact(_("Put off until"), moments.as_moment(case.snoozed_until)))
     if s.next_look_at is not None:
         facts.append(Fact(_("Next look"), moments.as_moment(s.next_look_at)))
+    blocks = case.blocks if s.open and (case.payment_ref or case.order_ref) else "nothing"
+    if s.operation is not None:
+        facts.append(Fact(_("Sent"), s.sends))
     return [
         *facts,
-        Fact(_("Meanwhile"), _BLOCKS.get(case.blocks, case.blocks) if s.open else _BLOCKS["nothing"]),
+        Fact(_("Meanwhile"), _BLOCKS.get(blocks, blocks)),
         Fact(_("Account"), printable(case.account.ref) if case.account else "—"),
-        Fact(_("Sent"), s.sends),
         Fact(_("Case"), ident=case.id),
         Fact(_("Evidence shown"), ident=s.evidence_sha256),
     ]
