@@ -110,6 +110,8 @@ def _reconciling(task: Task, operation: Operation | None) -> Outlook:
         "It is not known whether the money moved. We go on asking the provider, by our own reference."
         " Nothing new is sent until it is proved that the first request did nothing."
     )
+    if task.cancel_wished_at:
+        text += " " + _("If that is proved, the request is cancelled, as was wished.")
     return Outlook(text, _("Nobody; an operator is called if it stays unknown"), when, _("Next look"), "doubt")
 
 

@@ -107,7 +107,7 @@ STORY: dict[str, Telling] = {
         _("The request was frozen and handed over for sending to the provider."),
     ),
     "operation.not_sent": _told(
-        "waiting", _("It is proved that nothing was sent (%(why)s); the same request goes on.")
+        "waiting", _("It is proved that the provider did nothing (%(why)s); the same request goes on.")
     ),
     "operation.unknown": _told(
         "doubt",
@@ -124,7 +124,10 @@ STORY: dict[str, Telling] = {
     "operation.declined": _told("crossed", _("The provider refused it: %(code)s."), _("The provider refused it.")),
     "operation.not_executed": _told("crossed", _("It is proved that the provider did not do it.")),
     "operation.checked": _told(
-        "doubt", _("The provider was asked what happened: %(finding)s."), _("The provider was asked what happened.")
+        "doubt",
+        _("What the provider answered to the repeated request was judged: %(judged)s."),
+        _("The provider was asked what happened: %(finding)s."),
+        _("The provider was asked what happened."),
     ),
     "operation.resubmitted_same_key": _told(
         "doubt", _("The same frozen request was sent again under the same key, so that it can count only once.")

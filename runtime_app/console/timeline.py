@@ -180,6 +180,8 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
     stage, _colon, _cause = str(data.get("why") or "").partition(": ")
     threshold = data.get("threshold_minor") if not task.state.get("follows") else None
     why = str(data.get("why") or "")
+    found = str(data.get("finding") or "")
+    finding = str(story.FINDINGS.get(found, found))
     return {
         "who": called[told.event.actor],
         "person": called[told.event.actor] if kind in {"person", "service"} else "",
@@ -199,7 +201,8 @@ def _words(task: Task, told: Told, called: Mapping[str, str]) -> dict[str, str]:
         "changed": ", ".join(str(story.FACTS.get(f, f)) for f in data.get("changed") or []),
         "provider_ref": str(data.get("provider_ref") or ""),
         "code": str(data.get("code") or "").replace("_", " "),
-        "finding": str(story.FINDINGS.get(str(data.get("finding")), data.get("finding") or "")),
+        "finding": finding,
+        "judged": finding if told.event.type == "operation.checked" and found.startswith("resend_") else "",
         "case": str(story.CASES.get(str(data.get("class")), data.get("why") or "")),
     }
 
