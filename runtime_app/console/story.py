@@ -122,7 +122,7 @@ STORY: dict[str, Telling] = {
         _("The provider did it."),
     ),
     "operation.declined": _told("crossed", _("The provider refused it: %(code)s."), _("The provider refused it.")),
-    "operation.not_executed": _told("crossed", _("It is proved that the provider did not do it.")),
+    "operation.not_executed": _told("crossed", _("It is settled that the provider did not do it.")),
     "operation.checked": _told(
         "doubt",
         _("What the provider answered to the repeated request was judged: %(judged)s."),

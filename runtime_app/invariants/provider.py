@@ -40,13 +40,20 @@ class _Operation:
     calls: int
 
 
+# The sandbox is one provider; what is at another one is not in its ledger.
+_ELSEWHERE = (
+    "EXISTS (SELECT 1 FROM runtime_app_account a WHERE a.tenant_id = {0}.tenant_id AND a.ref = {0}.account"
+    " AND a.provider <> 'stripe')"
+)
+
+
 def check(ledger: Sequence[Row], requests: Sequence[Row]) -> Iterator[Violation]:
     """`ledger` are the refunds whose money moved or is on its way, `requests` everything the provider was sent."""
     ours = {o.id: o for o in map(_typed, rows.run(
         "SELECT o.id, o.state, o.amount_minor, o.currency, o.payment_ref, o.provider_ref, o.idempotency_key,"
         f" o.request_sha256, {excused('t', 'o')}, t.status, (SELECT count(*) FROM runtime_app_call c"
         " WHERE c.operation_id = o.id AND c.kind IN ('submit', 'resend'))"
-        " FROM runtime_app_operation o JOIN runtime_app_task t ON t.id = o.task_id"
+        f" FROM runtime_app_operation o JOIN runtime_app_task t ON t.id = o.task_id WHERE NOT {_ELSEWHERE.format('o')}"
     ))}
     moved = _moved(ours, ledger)
     for id in sorted(moved.keys() - ours.keys()):
@@ -69,7 +76,7 @@ def _moved(ours: Mapping[str, _Operation], ledger: Sequence[Row]) -> dict[str, l
     return moved
 
 
-_NAMED = """
+_NAMED = f"""
 SELECT p.ref, coalesce(b.minor, 0),
     EXISTS (SELECT 1 FROM runtime_app_case c LEFT JOIN runtime_app_operation o ON o.id = c.operation_id
         WHERE p.ref IN (c.payment_ref, o.payment_ref)
@@ -78,8 +85,8 @@ SELECT p.ref, coalesce(b.minor, 0),
         AND (o.state IN ('submitting', 'unknown', 'pending') OR o.next_check_at IS NOT NULL))
     OR EXISTS (SELECT 1 FROM runtime_app_paymentlook l WHERE l.payment_ref = p.ref AND l.due_at IS NOT NULL)
     OR EXISTS (SELECT 1 FROM runtime_app_notice n WHERE n.payment_ref = p.ref AND n.due_at IS NOT NULL)
-FROM (SELECT unnest(%s::text[]) AS ref UNION SELECT payment_ref FROM runtime_app_balance
-    WHERE refunded_minor + external_provider_minor > 0) AS p
+FROM (SELECT unnest(%s::text[]) AS ref UNION SELECT payment_ref FROM runtime_app_balance x
+    WHERE refunded_minor + external_provider_minor > 0 AND NOT {_ELSEWHERE.format('x')}) AS p
 LEFT JOIN (SELECT payment_ref, sum(refunded_minor + external_provider_minor)::bigint AS minor FROM runtime_app_balance
     GROUP BY 1) AS b ON b.payment_ref = p.ref
 """

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from runtime_app import invariants
+from runtime_app.invariants.provider import AT_PROVIDER, SETTLED
+from runtime_app.models import Account
 from tests.invariants.conftest import Story, names
 
 
@@ -53,6 +55,15 @@ def test_a_completed_task_without_a_refund_is_named(story: Story) -> None:
     gone = [_refund(story, ledger, name) for name in ("resent", "unknown")]
     without = [refund for refund in ledger if refund not in gone]
     assert _against(story, without) == {"completed_is_at_the_provider"}
+
+
+def test_what_is_at_another_provider_is_not_looked_for_here(story: Story) -> None:
+    """The trial has a bank as well: its payments are in no ledger of the sandbox."""
+    Account.objects.update(provider="bank")
+    found = invariants.check([], requests=[], settled=True)
+    assert not names(found) & {*AT_PROVIDER, *SETTLED}
+    Account.objects.update(provider="stripe")
+    assert {"completed_is_at_the_provider", "payment_total_is_named"} <= names(invariants.check([], settled=True))
 
 
 @pytest.mark.parametrize("name", ["cancelled", "declined"])
