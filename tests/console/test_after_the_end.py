@@ -85,3 +85,12 @@ def test_a_wait_for_a_case_is_told_in_words_only(desk: Desk, visit: Visit) -> No
     text = visit(world.rita).text(f"/tasks/{task.id}/")
     shown = re.sub(r"<details.*?</details>", "", text, flags=re.S)
     assert "It was parked: a case about its payment or order is open." in shown and "case_open" not in shown
+
+
+def test_who_may_only_look_at_cases_is_told_so_once(desk: Desk, visit: Visit) -> None:
+    """M40: a reason that is the same for every act is said once, and there is no form but the export's."""
+    case = a_case(desk.world, "EXTERNAL_REFUND", payment_ref="pi_1", order_ref="ORD-1")
+    page = f"/reconciliation/cases/{case.id}/"
+    text = read(visit(desk.world.sam), page)
+    assert text.count("You may see cases here, but not work on them.") == 1 and "Not possible now" not in text
+    assert "Not possible now" in read(visit(desk.olga), page)

@@ -92,6 +92,7 @@ def _case_page(request: HttpRequest, s: Situation, bound: CaseForm | None = None
     tenancy.show(request, case.tenant)
     people = reading.workers(case.tenant_id)
     offers = actions.offers(s, person)
+    whys = {offer.why for offer in offers if not offer.allowed}
     shown = _shown(s) or (sides.of_operation(s.operation) if s.operation is not None else ())
     absent = s.last_complete is not None and s.last_complete.finding in {"absent", "lookalikes"}
     context: dict[str, Any] = {
@@ -101,6 +102,7 @@ def _case_page(request: HttpRequest, s: Situation, bound: CaseForm | None = None
         "history": case_story.told(s.entries, {p.username: p.shown_name for p in people}, case.currency),
         "calls": seen.calls(s.calls), "facts": case_facts.of_case(s),
         "acts": [_act(s, offer, people, bound) for offer in offers if offer.allowed or _is(bound, offer)],
+        "one_why": next(iter(whys)) if len(whys) == 1 and not any(offer.allowed for offer in offers) else "",
         "refused": [{"title": words.ACTS[o.name].title, "offer": o} for o in offers
                     if not o.allowed and not _is(bound, o)],
     }
