@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
-from runtime_app import jobs
 from runtime_app.statements import reach
-from tests.sandbox_process import SandboxProcess, running_sandbox
+from tests.own_sandbox import sandbox_of_its_own
+from tests.sandbox_process import SandboxProcess
 from tests.statements.books import Books
-from tests.world import World, use_sandbox
+from tests.world import World
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[SandboxProcess]:
-    before = (os.environ.get("SANDBOX_URL"), settings.SANDBOX_URL, settings.ORDERS["base_url"])
-    with running_sandbox(tmp_path) as started:
-        use_sandbox(started)
+    with sandbox_of_its_own(tmp_path) as started:
         yield started
-    if before[0] is None:
-        os.environ.pop("SANDBOX_URL", None)
-    else:
-        os.environ["SANDBOX_URL"] = before[0]
-    settings.SANDBOX_URL, settings.ORDERS["base_url"] = before[1:]
-    jobs.ports.cache_clear()
 
 
 @pytest.fixture
