@@ -120,6 +120,8 @@ ROWS: tuple[Row, ...] = (
     Row("F20", "executed after ten minutes, holding its key", (arm("F20", seconds=600, holds_key=True),), DONE_ANYWAY),
     Row("F20", "executed after twelve hours", (arm("F20", seconds=43200),),
         (DONE, end("cancelled", "LATE_EXECUTION")), sends=2),
+    Row("F20", "executed after twelve hours, told", (arm("F20", seconds=43200),),
+        (DONE, end("cancelled", "LATE_EXECUTION")), told=True, sends=2),
     Row("F21", "pending, then done", (PENDING,), DONE_ANYWAY, sends=1),
     Row("F21", "pending, then failed", (arm("F21", seconds=600, then="failed"),), (FAILED, CANCELLED), sends=1),
     Row("F21", "pending, then canceled", (arm("F21", seconds=600, then="canceled"),), (FAILED, CANCELLED), sends=1),
