@@ -25,7 +25,7 @@ from tests.reliability.drill import CAPTURED, CURRENCIES, TENANTS, THRESHOLD, Pl
 from tests.reliability.matrix import DRILL, SEED
 from tests.reliability.stage import Stage, running_stage
 
-PAYMENTS, ROUNDS, ASKS = (1500, 150, 60) if DRILL else (300, 5, 50)
+PAYMENTS, ROUNDS, ASKS = (1500, 150, 60) if DRILL else (300, 4, 50)
 ROUNDS = int(os.environ.get("COUNTERSIGN_ROUNDS", ROUNDS))
 DAY = 86400.0
 AFTERWARDS = 5 * DAY  # longer than anything that was queued, and than a statement may be late
