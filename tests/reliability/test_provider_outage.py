@@ -136,7 +136,7 @@ def report(outage: Outage, requests: list[dict[str, Any]], print_line: Callable[
     assert away < 60, "a provider that is away was asked again and again"
     # Seven hundred were there and a page shows a hundred. How often the list is read anew depends on how fast the
     # clock is moved on; it stays far below a look for each.
-    assert 7 <= pages < TASKS / 5
+    assert 7 <= pages < TASKS / 2
     assert looks < TASKS + 5 * LOST
 
 
