@@ -352,7 +352,7 @@ class Drain:
                 self._say_cut_off()
         finally:
             for future, hand in self.running.items():
-                future.add_done_callback(lambda _, hand=hand: self._give_back(hand))  # type: ignore[misc]
+                future.add_done_callback(lambda _, hand=hand: self._give_back(hand))  # type: ignore[misc]  # a default
             running = set(map(id, self.running.values()))
             for hand in self.hands.values():
                 if id(hand) not in running:

@@ -33,6 +33,7 @@ from runtime_app.ledger.calls import store_evidence
 from runtime_app.ledger.cases import OpenCase
 from runtime_app.ledger.pace import AtPace, Grant, take, tell
 from runtime_app.reconciliation.pace import GOOD, LOOK, heard_on
+from runtime_app.reconciliation.reading import listed
 from runtime_app.reconciliation.schedule import backoff
 from runtime_app.states import UNRESOLVED, Status
 from runtime_app.timing import Timing
@@ -297,10 +298,7 @@ def _open_external(look: Look, refund: ProviderRefund, seen: Observation) -> Non
     case = OpenCase(
         "EXTERNAL_REFUND", look.account, look.payment_ref, _order_of(look), None, refund.amount.minor,
         refund.amount.currency, why="The provider shows a refund of this payment that nobody asked for here.",
-        details={"refunds": [{
-            "ref": refund.ref, "payment_ref": refund.payment_ref, "amount_minor": refund.amount.minor,
-            "currency": refund.amount.currency, "status": refund.status.value, "operation_ref": refund.operation_ref,
-        }]},
+        details={"refunds": [one | {"operation_ref": refund.operation_ref} for one in listed((refund,))]},
         matter=matter,
     )
     _store(look, case, "external_refund", seen)

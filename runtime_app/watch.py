@@ -10,6 +10,7 @@ import json
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
@@ -35,9 +36,9 @@ from runtime_app.ledger.operations import FollowMoney, Unmoved
 from runtime_app.ledger.pace import AtPace, Grant
 from runtime_app.money import Money
 from runtime_app.outbox import Tell, tell_order_system
-from runtime_app.reconciliation.classes import CLASSES
+from runtime_app.reconciliation.classes import CLASSES, graver
 from runtime_app.reconciliation.pace import LOOK, hear
-from runtime_app.reconciliation.reading import Asked, Reading, not_anothers, read
+from runtime_app.reconciliation.reading import Asked, Reading, listed, not_anothers, read
 from runtime_app.reconciliation.table import Finding, Situation, Verdict, decide
 from runtime_app.states import OperationState, Status
 from runtime_app.timing import Timing
@@ -262,16 +263,17 @@ def _told(watched: Watched, name: str, why: str, seen: Reading, parts: tuple[Par
     """The task keeps its end; the case, once for as long as it is open, and the mark tell people."""
     case = OpenCase(
         name, watched.account, watched.payment_ref, watched.order_ref, watched.id, watched.amount.minor,
-        watched.amount.currency, why=CLASSES[name].says, details={"when": why, "refunds": [
-            {"ref": r.ref, "payment_ref": r.payment_ref, "amount_minor": r.amount.minor, "currency": r.amount.currency,
-             "status": r.status.value} for r in (seen.alive or ((seen.refund,) if seen.refund else ()))
-        ]},
+        watched.amount.currency, why=CLASSES[name].says, details={
+            "when": why, "refunds": listed(seen.alive or ((seen.refund,) if seen.refund else ())),
+        },
     )
-    opened = () if is_open(watched.id, name) else (Say("case.opened", {"class": name, "why": why}),)
+    known = _open_classes(watched.guard.task_id)
+    opened = () if name in known else (Say("case.opened", {"class": name, "why": why}),)
     if not opened and not says:  # a person has it already; what else it shows is booked all the same
         return Transition(parts=parts, starts=None)
     parts = (*parts, Unmoved(watched.id, watched.state), case)
-    return Transition(events=(*says, *opened), columns={"attention": name}, parts=parts, starts=None)
+    mark = reduce(graver, known, name)
+    return Transition(events=(*says, *opened), columns={"attention": mark}, parts=parts, starts=None)
 
 
 def _is_told(watched: Watched, seen: Reading) -> bool:
@@ -289,10 +291,7 @@ def _loaded(value: str | list[dict[str, str]]) -> list[dict[str, str]]:
     return loaded
 
 
-def is_open(operation_id: UUID, class_name: str) -> bool:
-    return bool(
-        rows.run(
-            "SELECT 1 FROM runtime_app_case WHERE operation_id = %s AND class_name = %s AND state = 'open'",
-            [operation_id, class_name],
-        )
-    )
+def _open_classes(task_id: UUID) -> list[str]:
+    """Of the task's open cases: the gravest is the mark that it wears."""
+    found = rows.run("SELECT class_name FROM runtime_app_case WHERE task_id = %s AND state = 'open'", [task_id])
+    return [row[0] for row in found]

@@ -79,7 +79,7 @@ def _initial(account: Account | None) -> dict[str, Any]:
 class NewAccountForm(AccountForm):
     """The same with a name, its provider, and perhaps its secrets."""
 
-    provider = forms.CharField(max_length=40, widget=forms.HiddenInput)  # type: ignore[assignment]
+    provider = forms.CharField(max_length=40, widget=forms.HiddenInput)  # type: ignore[assignment]  # a field here
     ref = _line(_("Name"), _("Small letters, digits, - and _; orders name it by this, and it never changes."), True)
     api_key = _secret(_("API key"), _("Stored sealed and never shown again."))
     notice_secret = _secret(_("Notice secret"), _("What the provider signs its notices with."))

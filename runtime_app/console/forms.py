@@ -77,7 +77,7 @@ class AmendForm(forms.Form):
     @classmethod
     def of(cls, task: Task) -> AmendForm:
         known = task.amount_minor is not None and task.currency in EXPONENTS
-        shown = decimal_text(task.amount_minor, task.currency) if known else ""  # type: ignore[arg-type]
+        shown = decimal_text(task.amount_minor, task.currency) if known else ""  # type: ignore[arg-type]  # `known` says it
         return cls(initial={"revision": task.revision, "amount": shown, "reason": task.reason or ""})
 
     def changes(self, task: Task) -> dict[str, Any]:

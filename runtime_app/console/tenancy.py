@@ -48,4 +48,4 @@ def current(request: HttpRequest) -> Tenant:
 
 def show(request: HttpRequest, tenant: Tenant) -> None:
     """This page is about a row of that tenant, so its frame names it; what was chosen stays chosen."""
-    setattr(request, "_tenant_shown", tenant)  # noqa: B010
+    setattr(request, "_tenant_shown", tenant)  # noqa: B010 - as above

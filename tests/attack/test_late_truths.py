@@ -11,8 +11,11 @@ from django.db import transaction
 from runtime_app import tasks, watch
 from runtime_app.adapters.payments.types import Absent, Found, ProviderRefund, RefundStatus
 from runtime_app.ledger import cases
+from runtime_app.ledger.cases import OpenCase
 from runtime_app.models import Balance, Case, Hold, Intent, Task
 from runtime_app.money import Money
+from runtime_app.states import Status
+from runtime_app.transitions import Guard, Transition, apply_one
 from runtime_app.workflows.types import Ports
 from tests.attack.bent import Bent
 from tests.notices.teller import now, status
@@ -179,3 +182,19 @@ def test_a_look_that_raises_does_not_end_the_round(world: World) -> None:
     other.refresh_from_db()
     poison.refresh_from_db()
     assert other.state == "returned" and poison.next_check_at is not None
+
+
+def test_a_late_truth_hides_no_graver_case_of_its_task(world: World) -> None:
+    """Row 24: the mark of a task is the gravest of its open cases, whichever was opened last."""
+    order = world.order()
+    task = world.ask(order, 1000)
+    world.finish(task)
+    operation = world.operation(task)
+    case = OpenCase("STATUS_CONFLICT", "stripe", f"pi_{order}", order, operation.id, matter=f"a line of {order}")
+    guard = Guard(task.id, task.revision, Status(task.status))
+    apply_one(guard, Transition(parts=(case,), columns={"attention": "STATUS_CONFLICT"}, starts=None), actor="in-test")
+    world.sandbox.set_refund(world.effects(order)[0]["id"], "failed")
+    assert watch.hint(operation.id)
+    world.until(lambda: watch.watch(world.ports(), actor="in-test"))
+    task.refresh_from_db()
+    assert world.operation(task).state == "returned" and task.attention == "STATUS_CONFLICT"

@@ -42,6 +42,7 @@ class _Sender(stripe.HTTPClient):
             read=self.read_timeout, send_before=self.now.deadline.at,
         )
         if seen.status is None:
+            # The SDK's own exceptions have no annotations.
             raise stripe.APIConnectionError(seen.cause, should_retry=False)  # type: ignore[no-untyped-call]
         return seen.content.decode("utf-8", "replace"), seen.status, seen.headers
 

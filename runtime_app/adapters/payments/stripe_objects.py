@@ -71,7 +71,7 @@ def read_refund(value: object, asked: str = "") -> ProviderRefund:
     if named is None or payment is None or amount is None or amount.minor < 1:
         raise Garbled("id, payment or amount")
     try:
-        status = RefundStatus(value.get("status"))  # type: ignore[arg-type]
+        status = RefundStatus(value.get("status"))  # type: ignore[arg-type]  # it refuses others
     except ValueError:
         raise Garbled("status") from None
     reason = value.get("failure_reason")

@@ -10,7 +10,7 @@ from runtime_app.ledger.calls import EndCall
 from runtime_app.ledger.cases import CloseCases, OpenCase
 from runtime_app.ledger.operations import LearnOperation
 from runtime_app.reconciliation.classes import BY_PROOF, graver
-from runtime_app.reconciliation.reading import Reading
+from runtime_app.reconciliation.reading import Reading, listed
 from runtime_app.states import OperationState, Status
 from runtime_app.transitions import After, Part, Transition
 from runtime_app.workflows.refund.facts import RefundFacts
@@ -60,10 +60,7 @@ def _excess(facts: RefundFacts, seen: Reading) -> tuple[Part, ...]:
     case = OpenCase(
         "DUPLICATE_EXECUTION", operation.account, operation.payment_ref, operation.order_ref, operation.id,
         extra or operation.amount_minor, operation.currency, why="The provider executed it more than once.",
-        details={"refunds": [
-            {"ref": r.ref, "payment_ref": r.payment_ref, "amount_minor": r.amount.minor, "currency": r.amount.currency}
-            for r in seen.alive
-        ]},
+        details={"refunds": listed(seen.alive)},
     )
     taken = (ConsumeLate(operation.account, operation.payment_ref, moved),) if extra else ()
     return (case, *taken)

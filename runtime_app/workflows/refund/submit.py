@@ -32,7 +32,7 @@ from runtime_app.ledger.pace import AtPace, overheard
 from runtime_app.money import Money
 from runtime_app.outbox import Tell, tell_order_system
 from runtime_app.reconciliation.classes import CLASSES
-from runtime_app.reconciliation.reading import MISMATCH_CLASS
+from runtime_app.reconciliation.reading import MISMATCH_CLASS, listed
 from runtime_app.reconciliation.schedule import backoff, next_look
 from runtime_app.states import OperationState, Status
 from runtime_app.transitions import NOW, After, Transition
@@ -236,10 +236,7 @@ def _case(sent: Sent, name: str, refunds: tuple[ProviderRefund, ...]) -> OpenCas
     return OpenCase(
         name, operation.account, operation.payment_ref, operation.order_ref, operation.id, operation.amount_minor,
         operation.currency, why=CLASSES[name].says,
-        details={"when": "the answer to the request", "refunds": [
-            {"ref": r.ref, "payment_ref": r.payment_ref, "amount_minor": r.amount.minor, "currency": r.amount.currency,
-             "status": r.status.value} for r in refunds
-        ]},
+        details={"when": "the answer to the request", "refunds": listed(refunds)},
     )
 
 
