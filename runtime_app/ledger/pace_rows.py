@@ -111,16 +111,22 @@ def locked(keys: Iterable[Key], timing: Timing) -> Held:
     return held
 
 
-# What was not there when it was looked for will hardly be in the list; unless it has been sent again since.
-WORTH_A_SWEEP = "(absents = 0 OR resends > 0)"
+# What was not there when it was looked for, by itself or in the whole list, will hardly be in the list now; unless it
+# has been sent again since.
+WORTH_A_SWEEP = (
+    "(o.absents = 0 OR o.resends > 0) AND (p.swept_at IS NULL OR coalesce(o.last_possible_send_at, o.first_submit_at)"
+    " > p.swept_at)"
+)
 
 
 def _waiting(tenant_id: UUID, account: str) -> tuple[int, int]:
     """How many of the account's outcomes in doubt are due for a look, and how many of those are worth a sweep."""
     found = rows.run(
-        f"SELECT count(*), count(*) FILTER (WHERE {WORTH_A_SWEEP}) FROM (SELECT absents, resends"
-        " FROM runtime_app_operation WHERE tenant_id = %s AND account = %s AND state IN ('pending', 'unknown')"
-        " AND next_check_at <= (SELECT runtime_now()) LIMIT %s) AS counted",
+        f"SELECT count(*), count(*) FILTER (WHERE worth) FROM (SELECT {WORTH_A_SWEEP} AS worth"
+        " FROM runtime_app_account a JOIN runtime_app_accountpace p ON p.account_id = a.id"
+        " JOIN runtime_app_operation o ON o.tenant_id = a.tenant_id AND o.account = a.ref"
+        " AND o.state IN ('pending', 'unknown') AND o.next_check_at <= (SELECT runtime_now())"
+        " WHERE a.tenant_id = %s AND a.ref = %s LIMIT %s) AS counted",
         [tenant_id, account, _COUNTED_MOST],
     )
     return int(found[0][0]), int(found[0][1])

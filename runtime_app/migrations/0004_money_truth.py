@@ -230,6 +230,7 @@ class Migration(migrations.Migration):
                 ('closed_until', models.DateTimeField(blank=True, null=True)),
                 ('sweep_due_at', models.DateTimeField(blank=True, null=True)),
                 ('sweep_since', models.DateTimeField(blank=True, null=True)),
+                ('swept_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
                 'default_permissions': (),

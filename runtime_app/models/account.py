@@ -55,6 +55,7 @@ class AccountPace(models.Model):
     closed_until = models.DateTimeField(null=True, blank=True)  # nobody asks before then
     sweep_due_at = models.DateTimeField(null=True, blank=True)
     sweep_since = models.DateTimeField(null=True, blank=True)
+    swept_at = models.DateTimeField(null=True, blank=True)  # when the last reading of the whole list began
 
     class Meta:
         default_permissions = ()

@@ -44,55 +44,58 @@ def sweep(turn: Turn, ports: Ports, actor: str, stop: threading.Event) -> None:
     try:
         account = accounts.of_tenants([turn.tenant_id]).get(turn.tenant_id, {}).get(turn.account)
         if account is None or account.provider not in ports.providers:
-            give_back(turn, again_in=None)
+            give_back(turn, again_in=None, whole=False)
             return
         sought = _sought(turn, ports) if ports.provider(account).capabilities(account).sweeps else {}
-        again_in = _read(turn, account, sought, ports, actor, stop) if len(sought) > _FEW else None
+        again_in, whole = _read(turn, account, sought, ports, actor, stop) if len(sought) > _FEW else (None, False)
     except Lost:
         return
-    give_back(turn, again_in=again_in)
+    give_back(turn, again_in=again_in, whole=whole)
 
 
 def _sought(turn: Turn, ports: Ports) -> dict[str, Sought]:
     """Of the last day: older ones are few, people's by then, and would have every page of the time between read."""
     found = rows.run(
         "SELECT o.id::text, o.task_id, o.first_submit_at - make_interval(secs => %s) FROM runtime_app_operation o"
-        " JOIN runtime_app_task t ON t.id = o.task_id AND t.ordinal = o.ordinal WHERE o.tenant_id = %s"
+        " JOIN runtime_app_task t ON t.id = o.task_id AND t.ordinal = o.ordinal"
+        " JOIN runtime_app_accountpace p ON p.account_id = %s WHERE o.tenant_id = %s"
         " AND o.account = %s AND o.effect = 'refund' AND o.state IN ('pending', 'unknown')"
         " AND o.next_check_at IS NOT NULL AND t.status = 'reconciling' AND t.parked_reason IS NULL"
         f" AND {WORTH_A_SWEEP} AND o.first_submit_at > runtime_now() - make_interval(secs => %s)",
-        [ports.timing.sweep_margin, *turn.key, ports.timing.handover],
+        [ports.timing.sweep_margin, turn.account_id, *turn.key, ports.timing.handover],
     )
     return {row[0]: Sought(row[1], row[2]) for row in found}
 
 
 def _read(
     turn: Turn, account: ProviderAccount, sought: dict[str, Sought], ports: Ports, actor: str, stop: threading.Event
-) -> float | None:
-    """Read on until all is seen. Returns in how many seconds to begin again; None when there is no need to."""
+) -> tuple[float | None, bool]:
+    """Read on until all is seen. Returns in how many seconds to begin again, None when there is no need to; and whether
+    all was read that is worth it.
+    """
     since = min(one.since for one in sought.values())
     pages_most = max(_FEW, int(LOOK * len(sought)))  # beyond that, looks one by one cost less
     cursor: str | None = None
     known: set[str] = set()
     for _ in range(pages_most):
         if (later := _turn_of_page(turn, ports, stop)) is not None:
-            return later
+            return later, False
         page = ports.provider(account).list_refunds(
             account, payment_ref=None, since=since, cursor=cursor, deadline=Deadline.after(_answer_within(ports))
         )
         tell(turn, hear(page), ports.timing)
         if isinstance(page, Inconclusive):
-            return ports.timing.closed_first if hear(page).trouble else None
+            return (ports.timing.closed_first if hear(page).trouble else None), False
         refs = {refund.ref for refund in page.refunds}
         if known & refs:
-            return None  # pages that do not follow each other prove nothing, the next time neither
+            return None, True  # pages that do not follow each other prove nothing, the next time neither
         known |= refs
         reached, cursor = _note(page, sought), page.next_cursor
         if cursor is None or reached is not None:
             _hand_over(turn, sought, None if cursor is None else reached, ports, actor, stop)
         if cursor is None:
             break
-    return None
+    return (0.0, False) if stop.is_set() else (None, True)
 
 
 def _turn_of_page(turn: Turn, ports: Ports, stop: threading.Event) -> float | None:

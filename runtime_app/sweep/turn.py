@@ -23,6 +23,7 @@ class Turn:
     tenant_id: UUID
     account: str
     until: datetime
+    begun: datetime
     probe: bool = False  # the page that is being read goes first after a trouble
 
     @property
@@ -49,7 +50,7 @@ def claim(seconds: float) -> Turn | None:
         " FROM runtime_app_account a WHERE a.id = p.account_id AND p.account_id IN ("
         " SELECT account_id FROM runtime_app_accountpace WHERE sweep_due_at <= (SELECT runtime_now())"
         " ORDER BY sweep_due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)"
-        " RETURNING p.account_id, a.tenant_id, a.ref, p.sweep_due_at",
+        " RETURNING p.account_id, a.tenant_id, a.ref, p.sweep_due_at, runtime_now()",
         [seconds],
     )
     return Turn(*found[0]) if found else None
@@ -103,10 +104,14 @@ def tell(turn: Turn, heard: Heard, timing: Timing) -> None:
     point("sweep.tell.committed")
 
 
-def give_back(turn: Turn, *, again_in: float | None) -> None:
-    """The account is free: to be swept again after so many seconds, or only when that is wished for anew."""
+def give_back(turn: Turn, *, again_in: float | None, whole: bool) -> None:
+    """The account is free: to be swept again after so many seconds, or only when that is wished for anew. With `whole`,
+    what had been sent before this sweep began was in the list by now, or is not worth another one.
+    """
     rows.run(
         "UPDATE runtime_app_accountpace SET sweep_since = runtime_now(),"
-        " sweep_due_at = runtime_now() + make_interval(secs => %s) WHERE account_id = %s AND sweep_due_at = %s",
-        [again_in, turn.account_id, turn.until],
+        " sweep_due_at = runtime_now() + make_interval(secs => %s),"
+        " swept_at = CASE WHEN %s THEN greatest(swept_at, %s) ELSE swept_at END"
+        " WHERE account_id = %s AND sweep_due_at = %s",
+        [again_in, whole, turn.begun, turn.account_id, turn.until],
     )

@@ -149,7 +149,7 @@ def test_a_sweep_whose_account_was_taken_by_another_reads_no_further(world: Worl
     assert claim(30) is not None
     run_sweep(late, world.ports(), ACTOR, Event())
     assert not requests_since(world, before)
-    give_back(late, again_in=None)
+    give_back(late, again_in=None, whole=True)
     assert pace_of(world).sweep_due_at is not None, "it is not its to give back"
 
 
@@ -168,6 +168,25 @@ def test_many_that_wait_have_a_sweep_wished_for_and_made_by_a_worker(world: Worl
     world.finish(*asked)
     requests = requests_since(world, before)
     assert len(swept_pages(requests)) == 1 and len(requests) < 8
+
+
+def test_what_a_whole_list_did_not_show_is_no_reason_to_read_it_again(world: World) -> None:
+    """M23: thirty that never arrived wait for looks of their own; the list is read anew for what is sent after it."""
+    lost = in_doubt(world, F4=12, F2=30)[12:]
+    world.retime(sweep_from=20, look_rate=5, look_burst=5)
+    world.clock(minutes=1)  # no request of before the sweep may still be under way
+    wish_sweep(world)
+    assert sweep.work(world.ports(), actor=ACTOR) == 1
+    world.clock(hours=2)
+    before = last_request(world)
+    world.until(lambda: len(requests_since(world, before)) > 5)
+    assert not swept_pages(requests_since(world, before)) and pace_of(world).sweep_due_at is None
+    rows.run(
+        "UPDATE runtime_app_operation SET last_possible_send_at = runtime_now(), absents = 0 WHERE task_id = ANY(%s)",
+        [[task.id for task in lost]],
+    )
+    world.clock(hours=2)
+    world.until(lambda: AccountPace.objects.filter(sweep_due_at__isnull=False).exists())
 
 
 def in_order(world: World, asked: list[Task]) -> list[Operation]:
