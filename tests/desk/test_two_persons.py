@@ -106,6 +106,18 @@ def test_nothing_is_declared_before_the_horizon(desk: Desk, world: World) -> Non
     assert desk.offer(desk.olga, case, "declare_not_executed").allowed
 
 
+def test_what_may_not_be_sent_again_since_the_order_changed_is_two_persons_at_the_horizon(
+    desk: Desk, world: World
+) -> None:
+    """Rows 11 and 18: the key's window is open, but what was agreed to is no longer what the order says."""
+    order, task = desk.lost()
+    world.sandbox.patch_order(order, destination="another account")
+    world.clock(hours=2)
+    case = desk.case(task, "ABSENT_FINAL")
+    assert desk.offer(desk.olga, case, "declare_not_executed").allowed
+    assert "operation.resubmitted_same_key" not in world.events(task)
+
+
 def test_an_old_look_carries_no_decision(desk: Desk, world: World) -> None:
     world.retime(reconcile_every=7 * 86400)
     _, _, case = desk.absent()

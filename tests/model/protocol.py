@@ -355,7 +355,7 @@ class Rules:
         old = key >= ENDED if self.provider.window else counts and since >= HORIZON
         return Situation(
             finding=finding, cancel_wished=hand.wished, absent_counts=counts, horizon_passed=since >= HORIZON,
-            no_sender=has_lock and since >= DEADLINE, resend_ended=ended,
+            no_sender=has_lock and since >= DEADLINE, resend_ended=ended or not same,
             may_resend=not ended and promised and same and self._may_send(world, who, hand),
             pending_too_long=old, can_cancel=True, handover_passed=old,
         )

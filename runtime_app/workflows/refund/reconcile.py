@@ -170,7 +170,8 @@ def follow(facts: RefundFacts, ports: Ports, seen: Reading, end: EndCall) -> Tra
     situation = _situation(facts, ports, seen, absents)
     row = decide(situation)
     if row.verdict == Verdict.RESEND and not still_right(facts, ports):
-        row = decide(replace(situation, may_resend=False))
+        # What was agreed to is not what would be sent now: only people can end it, as when the key's window has closed.
+        row = decide(replace(situation, may_resend=False, resend_ended=True))
     known = LearnOperation(
         operation.id, operation.state, None, provider_ref=seen.refund.ref if seen.refund else None,
         checks=operation.checks + 1, absents=absents, resends=operation.resends,
