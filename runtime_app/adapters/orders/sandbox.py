@@ -21,6 +21,7 @@ from runtime_app.money import MAX_MINOR
 from runtime_app.points import point
 
 TEXT_MOST = 2000
+REF_MOST = 200  # what a column of ours holds
 LIST_MOST = 10_000
 
 
@@ -134,9 +135,9 @@ def _text(value: object, name: str) -> str | None:
     return _required(value, name, TEXT_MOST)
 
 
-def _required(value: object, name: str, most: int = 255) -> str:
+def _required(value: object, name: str, most: int = REF_MOST) -> str:
     """A text that a database can keep: not empty of meaning, no zero byte, no half of a character."""
-    if not isinstance(value, str) or len(value) > most or "\0" in value or (most == 255 and not value):
+    if not isinstance(value, str) or len(value) > most or "\0" in value or (most == REF_MOST and not value):
         raise Unreadable(name)
     try:
         value.encode("utf-8")
