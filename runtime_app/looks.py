@@ -23,6 +23,7 @@ from runtime_app.adapters.payments.types import (
     Inconclusive,
     Observation,
     PaymentProvider,
+    PaymentSnapshot,
     ProviderAccount,
     ProviderRefund,
     RefundStatus,
@@ -31,6 +32,7 @@ from runtime_app.chronicle import Say
 from runtime_app.ledger.balances import EndHold, keep_provider_external
 from runtime_app.ledger.calls import store_evidence
 from runtime_app.ledger.cases import OpenCase
+from runtime_app.ledger.explained import compared
 from runtime_app.ledger.pace import AtPace, Grant, take, tell
 from runtime_app.reconciliation.pace import GOOD, LOOK, heard_on
 from runtime_app.reconciliation.reading import listed
@@ -80,6 +82,7 @@ class Shown:
     seen: Observation
     trouble: str = ""
     answered: bool = True
+    total: PaymentSnapshot | None = None  # what the provider says of the payment itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +184,13 @@ def _read(provider: PaymentProvider, account: ProviderAccount, payment_ref: str,
     if isinstance(total, Inconclusive):
         return Shown((), total.seen, total.cause, answered=total.seen.http_status == 404)
     if len({r.ref for r in refunds}) != len(refunds) or cursor is not None:
-        return Shown((), page.seen, "pages that do not follow each other")
+        return Shown((), page.seen, "pages that do not follow each other", total=total)
     alive = tuple(r for r in refunds if r.status not in _NO_MONEY)
     if any(r.amount.currency != total.refunded.currency or r.payment_ref != payment_ref for r in alive):
-        return Shown((), page.seen, "a refund of another payment or currency in the list")
+        return Shown((), page.seen, "a refund of another payment or currency in the list", total=total)
     if sum(r.amount.minor for r in alive) != total.refunded.minor:
-        return Shown((), page.seen, "the refunds listed do not add up to the payment's total")
-    return Shown(alive, page.seen)
+        return Shown((), page.seen, "the refunds listed do not add up to the payment's total", total=total)
+    return Shown(alive, page.seen, total=total)
 
 
 def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
@@ -202,7 +205,7 @@ def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
                 _later(look, shown.trouble or "an operation of this payment is in doubt", ports)
             else:
                 if ours.states or _order_of(look):  # else told of by a notice only: nobody knows of such a payment
-                    _open_disagreement(look, shown.trouble, shown.seen)
+                    _open_disagreement(look, shown.trouble, shown)
                 _end(look)
         else:
             otherwise = {} if ours.in_doubt else ours.otherwise(shown.refunds)
@@ -211,13 +214,13 @@ def _record(look: Look, shown: Shown, ports: Ports, actor: str) -> None:
             changed = _keep_external(look, unnamed)
             for refund in unnamed:
                 _open_external(look, refund, shown.seen)
-            _follow_up(look, otherwise, ours, shown.seen, ports)
+            _follow_up(look, otherwise, ours, shown, ports)
     if changed:
         _ask_anew(look, actor)
 
 
 def _follow_up(
-    look: Look, otherwise: Mapping[str, int], ours: Ours, seen: Observation, ports: Ports
+    look: Look, otherwise: Mapping[str, int], ours: Ours, shown: Shown, ports: Ports
 ) -> None:
     """Where the provider shows another sum of an operation than is booked, the operation itself is looked at, which
     follows a late truth or tells a person. When that has not explained it after some tries, a person is told here."""
@@ -230,7 +233,7 @@ def _follow_up(
     if not look.tells(ports.timing, answered=True):
         _later(look, why, ports)
     else:
-        _open_disagreement(look, why, seen)
+        _open_disagreement(look, why, shown)
         _end(look)
 
 
@@ -304,12 +307,19 @@ def _open_external(look: Look, refund: ProviderRefund, seen: Observation) -> Non
     _store(look, case, "external_refund", seen)
 
 
-def _open_disagreement(look: Look, why: str, seen: Observation) -> None:
+def _open_disagreement(look: Look, why: str, shown: Shown) -> None:
+    """A case, unless a person has said of exactly these figures that they are right."""
+    off, explained = ({}, False) if shown.total is None else compared(
+        look.tenant_id, look.account, look.payment_ref, captured_minor=shown.total.captured.minor,
+        refunded_minor=shown.total.refunded.minor,
+    )
+    if explained:
+        return
     case = OpenCase(
         "BALANCE_DISAGREES", look.account, look.payment_ref, _order_of(look), why=why,
-        matter=f"{look.account}:{look.payment_ref}",
+        details={"differs": off} if off else {}, matter=f"{look.account}:{look.payment_ref}",
     )
-    _store(look, case, "does_not_add_up", seen)
+    _store(look, case, "does_not_add_up", shown.seen)
 
 
 def _store(look: Look, case: OpenCase, finding: str, seen: Observation) -> None:

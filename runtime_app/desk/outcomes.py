@@ -26,7 +26,9 @@ _BY_CLASS: dict[str, Mapping[str, str]] = {
         "paid_otherwise": "The customer was paid in another way.",
         "written_off": "The customer is not paid again, and that is agreed on.",
     },
-    "BALANCE_DISAGREES": _STATEMENT,
+    "BALANCE_DISAGREES": _STATEMENT | {
+        "explained": "The difference is explained and right; refunds go on for as long as it is exactly this.",
+    },
     "MISSING_AT_PROVIDER": _STATEMENT,
     "MISSING_HERE": _STATEMENT,
     "AMOUNT_OVER": _STATEMENT | _BACK,
@@ -53,7 +55,7 @@ _WRITTEN = {
 }
 
 WORDS: Mapping[str, str] = {
-    **_WRITTEN, **_PROVED, **{word: says for each in _BY_CLASS.values() for word, says in each.items()},
+    **_WRITTEN, **_PROVED, **{word: says for each in _BY_CLASS.values() for word, says in each.items()}, **_STATEMENT,
 }
 
 NOT_EXECUTED, AS_FOUND = "not_executed", "as_found"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runtime_app.adapters.payments.types import Inconclusive, PaymentSnapshot
 from runtime_app.ledger.cases import OpenCase
+from runtime_app.ledger.explained import differs
 from runtime_app.money import Money
 from runtime_app.workflows.refund.facts import BalanceFacts, RefundFacts
 from runtime_app.workflows.refund.order import CannotRefund, Judged, NotNow
@@ -41,18 +43,25 @@ def _judged(known: BalanceFacts, judged: Judged, told: PaymentSnapshot) -> Canno
     if told.disputed:
         return CannotRefund("disputed", "The customer's bank disputes this payment; the provider refunds none of it.")
     captured = Money(balance.captured_minor, balance.currency)
+    off = differs(
+        captured=told.captured.minor - captured.minor,
+        refunded=told.refunded.minor - known.refunded_minor - known.external_provider_minor,
+    )
+    if off and off == known.explained and told.captured.currency == captured.currency:
+        return None
     if told.captured != captured:
         return _case(judged, "BALANCE_DISAGREES", f"The order system says {captured} were captured, the provider"
-                     f" {told.captured}.")
+                     f" {told.captured}.", off)
     if told.refunded.minor != known.refunded_minor + known.external_provider_minor:
         return Unexplained(f"the provider shows {told.refunded} refunded of {balance.payment_ref}, which is not what is"
                            " known here")
     return None
 
 
-def _case(judged: Judged, class_name: str, why: str) -> OpenCase:
+def _case(judged: Judged, class_name: str, why: str, off: Mapping[str, int] | None = None) -> OpenCase:
     balance = judged.balance
     return OpenCase(
         class_name, balance.account, balance.payment_ref, balance.order_ref, currency=balance.currency,
-        amount_minor=balance.captured_minor, why=why, matter=f"{balance.account}:{balance.payment_ref}",
+        amount_minor=balance.captured_minor, why=why, details={"differs": dict(off)} if off else {},
+        matter=f"{balance.account}:{balance.payment_ref}",
     )

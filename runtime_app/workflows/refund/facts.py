@@ -13,6 +13,7 @@ from uuid import UUID
 from runtime_app import access, accounts, ids, rows
 from runtime_app.adapters.payments.types import ProviderAccount
 from runtime_app.leases import Claimed
+from runtime_app.ledger.explained import EXPLAINED
 from runtime_app.states import UNRESOLVED, OperationState, Status
 
 EFFECT = "refund"
@@ -78,6 +79,7 @@ class BalanceFacts:
     external_provider_minor: int = 0
     in_doubt: bool = False  # an operation of it is not resolved
     elsewhere_minor: int = 0
+    explained: Mapping[str, int] = field(default_factory=dict)  # a disagreement that a person has said is right
 
 
 Balances = Mapping[str, Mapping[str, BalanceFacts]]  # by payment, then by account; the one that was read last first
@@ -164,16 +166,18 @@ def _orders(
 ) -> tuple[dict[tuple[UUID, str], dict[str, dict[str, BalanceFacts]]], dict[tuple[UUID, str], set[str]]]:
     wanted = [[o[0] for o in orders], [o[1] for o in orders]]
     balances: dict[tuple[UUID, str], dict[str, dict[str, BalanceFacts]]] = defaultdict(dict)
-    for tenant, order, payment, account, *figures in rows.run(
+    for tenant, order, payment, account, reserved, refunded, external, in_doubt, explained in rows.run(
         "SELECT b.tenant_id, b.order_ref, b.payment_ref, b.account, b.reserved_minor, b.refunded_minor,"
         " b.external_provider_minor,"
         f" EXISTS (SELECT 1 FROM runtime_app_operation o WHERE o.tenant_id = b.tenant_id AND o.account = b.account"
-        f" AND o.payment_ref = b.payment_ref AND o.state IN {_IN_DOUBT}) FROM runtime_app_balance b"
+        f" AND o.payment_ref = b.payment_ref AND o.state IN {_IN_DOUBT}), {EXPLAINED} FROM runtime_app_balance b"
         " JOIN unnest(%s::uuid[], %s::text[]) AS w(tenant, ref) ON b.tenant_id = w.tenant AND b.order_ref = w.ref"
         " ORDER BY b.read_at DESC, b.id",
         wanted,
     ):
-        balances[tenant, order].setdefault(payment, {})[account] = BalanceFacts(*figures)
+        balances[tenant, order].setdefault(payment, {})[account] = BalanceFacts(
+            reserved, refunded, external, in_doubt, explained=json.loads(explained) if explained else {}
+        )
     ours: dict[tuple[UUID, str], set[str]] = defaultdict(set)
     for tenant, order, operation in rows.run(
         "SELECT t.tenant_id, t.order_ref, o.id FROM runtime_app_task t"
