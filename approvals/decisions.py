@@ -10,10 +10,13 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import QuerySet
 
+from approvals import places
+from approvals.counting import Vote, missing
 from approvals.models import VERDICTS, Approval, Decision
+from approvals.places import Place, agreed, rules_of
 from approvals.requests import CloseApprovals
 from approvals.votes import CastVote
-from runtime_app import access, members
+from runtime_app import access, rows
 from runtime_app.bell import ring_after_commit
 from runtime_app.chronicle import Say
 from runtime_app.errors import (
@@ -23,6 +26,7 @@ from runtime_app.errors import (
     Expired,
     FieldErrors,
     Forbidden,
+    PasswordNeeded,
     RuntimeAppError,
     StaleFacts,
 )
@@ -54,39 +58,42 @@ def approval(person: User, id: object, *, do: str | None = None) -> Approval:
 
 def why_not(person: User, asked: Approval) -> str | None:
     """Why this person cannot decide this approval, as a sentence; None when the person can."""
-    if not access.may(person, asked.tenant_id, "decide_approvals"):
-        return "You may see approvals here, but not decide them."
-    if asked.task.requester_id == person.pk:
-        return "You asked for this yourself; somebody else must decide it."
-    if person.pk in asked.task.state.get("shaped_by", ()):
-        return "You changed this request yourself; somebody else must decide it."
-    return None
+    found = places.place(person, asked)
+    return found if isinstance(found, str) else None
 
 
 def decide(
-    person: User, approval_id: UUID | str, *, verdict: str, reason: str, fingerprint: str, revision: int, nonce: str
+    person: User, approval_id: UUID | str, *, verdict: str, reason: str, fingerprint: str, revision: int, nonce: str,
+    password_at: datetime | None = None, bulk: UUID | None = None,
 ) -> Outcome:
-    """Record the person's decision, or raise what stands against it; then nothing was recorded.
+    """Record the person's decision, or raise what stands against it; then nothing was recorded. `password_at` is when
+    the person last gave the password; `bulk` the selection that it is decided with.
 
-    Raises NotFound, Forbidden, FieldErrors, AlreadyDecided, Expired, StaleFacts, BalanceTooSmall or Conflict.
+    Raises NotFound, Forbidden, FieldErrors, AlreadyDecided, Expired, StaleFacts, PasswordNeeded, BalanceTooSmall or
+    Conflict.
     """
     access.forget(person)
     asked = approval(person, approval_id, do="decide_approvals")
     reason = _checked(verdict, reason)
     check_nonce(nonce)
-    before = Decision.objects.filter(approval=asked, person=person).first()
-    if before is not None and before.nonce == nonce:
+    if Decision.objects.filter(approval=asked, person=person, nonce=nonce).exists():
         return Outcome(asked, repeated=True)
-    if (problem := why_not(person, asked)) is not None:
+    if (problem := places.excluded(person, asked)) is not None:
         raise Forbidden(problem)
     if asked.state != "open":
-        raise _lost(asked)
+        raise lost(asked)
     if asked.fingerprint != fingerprint:
         raise StaleFacts
     if asked.task.revision != revision or asked.task.status != Status.WAITING_APPROVAL:
-        raise _lost(asked)
+        raise lost(asked)
+    basis = _checked_amount(asked, verdict, password_at, bulk)
     while True:
-        result = _apply(person, asked, verdict, reason, nonce)
+        place = places.place(person, asked)
+        if isinstance(place, str):
+            asked.refresh_from_db()
+            gone = asked.state != "open" or places.has_spoken(person, asked)
+            raise lost(asked) if gone else Forbidden(place)
+        result = _apply(person, asked, place, verdict, reason, nonce, basis)
         if not (isinstance(result, Refused) and result.refusal.code == "recount"):
             break
     asked.refresh_from_db()
@@ -109,17 +116,39 @@ def _checked(verdict: str, reason: str) -> str:
     return reason
 
 
-def _apply(person: User, asked: Approval, verdict: str, reason: str, nonce: str) -> Result:
+def _checked_amount(
+    asked: Approval, verdict: str, password_at: datetime | None, bulk: UUID | None
+) -> dict[str, Any]:
+    """What of the rules depends on the amount, as a part of the decision's basis."""
+    rules, amount, currency = rules_of(asked), asked.facts["amount_minor"], asked.facts["currency"]
+    basis: dict[str, Any] = {"policy_version": asked.policy_version, "channel": "bulk" if bulk else "form"}
+    if bulk is not None:
+        if not rules.in_bulk(amount, currency):
+            raise Forbidden("The policy has this amount decided by itself, not together with others.")
+        basis["bulk"] = str(bulk)
+    if verdict == "approve" and rules.asks_password(amount, currency):
+        fresh = settings.TIMING.password_fresh
+        if password_at is None or not 0 <= (rows.now() - password_at).total_seconds() < fresh:
+            raise PasswordNeeded
+        basis["password_at"] = password_at.isoformat()
+    return basis
+
+
+def _apply(
+    person: User, asked: Approval, place: Place, verdict: str, reason: str, nonce: str, basis: dict[str, Any]
+) -> Result:
     task = asked.task
-    given = Decision.objects.filter(approval=asked, verdict="approve").count()
-    completes = verdict == "approve" and given + 1 >= asked.quorum
+    mine = Vote(person.pk, place.review, place.for_person.pk if place.for_person else None)
+    completes = verdict == "approve" and not missing(rules_of(asked), (*agreed(asked), mine))
     vote = CastVote(
         approval_id=asked.id, person_id=person.pk, verdict=verdict, reason=reason, nonce=nonce,
-        fingerprint=asked.fingerprint, completes=completes,
-        basis={"permission": "decide_approvals", "roles": members.roles_of(person, asked.tenant),
-               "policy_version": asked.policy_version},
+        fingerprint=asked.fingerprint, completes=completes, review=place.review, for_person=mine.for_person,
+        basis={"permission": "decide_approvals", **place.basis, **basis},
     )
-    said = {"by": person.username, "approval": str(asked.id), "fingerprint": asked.fingerprint[:12]}
+    said = {"by": person.username, "approval": str(asked.id), "fingerprint": asked.fingerprint[:12],
+            "review": place.review}
+    if place.for_person is not None:
+        said["for"] = place.for_person.username
     if reason:
         said["reason"] = reason
     transition = {"approve": _approve, "reject": _reject, "ask_input": _ask_input}[verdict](asked, vote, said)
@@ -151,7 +180,7 @@ def _reject(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transition
 
 
 def _ask_input(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transition:
-    state = {**asked.task.state, "waiting_for": {"answer": vote.reason}}
+    state = {**asked.task.state, "waiting_for": {"answer": vote.reason}, "asked_by": vote.person_id}
     return Transition(
         to=Status.WAITING_INPUT,
         events=(Say("approval.input_asked", said), Say("task.waiting_input", {"fields": ["answer"]})),
@@ -161,12 +190,13 @@ def _ask_input(asked: Approval, vote: CastVote, said: dict[str, str]) -> Transit
     )
 
 
-def _lost(asked: Approval) -> RuntimeAppError:
+def lost(asked: Approval) -> RuntimeAppError:
     """What happened instead, in words that say that nothing was recorded."""
     facts = {"approval_id": str(asked.id), "state": asked.state, "status": asked.task.status}
     if asked.state == "expired":
         return _expired(asked.deadline_at, **facts)
-    decided = Decision.objects.filter(approval=asked).select_related("person").order_by("-decided_at").first()
+    decided = Decision.objects.filter(approval=asked, withdrawn_at=None).select_related("person").order_by(
+        "-decided_at").first()
     if asked.state in {"approved", "rejected", "input_asked"} and decided is not None:
         return AlreadyDecided(**facts, decided_by=decided.person.shown_name, decided_at=decided.decided_at,
                               verdict=decided.verdict)
@@ -194,5 +224,7 @@ def _refused(asked: Approval, result: Result) -> RuntimeAppError:
             return _expired(facts["deadline_at"])
         if code == "stale_facts":
             return StaleFacts()
+        if code == "not_its_turn":
+            return Conflict("Others have decided this review meanwhile; your decision was not recorded.")
     asked.task.refresh_from_db()
-    return _lost(asked)
+    return lost(asked)

@@ -1,24 +1,65 @@
-"""One person's vote, cast under the lock of its approval."""
+"""One person's word, given or taken back under the lock of its approval."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
+from approvals.counting import Vote, missing, open_reviews
+from approvals.rules import Rules
+from approvals.rules_json import frozen
 from runtime_app import rows
 from runtime_app.ids import new_id
 from runtime_app.transitions import Locked, Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class CastVote:
-    """Refused as `already_decided`, `expired` or `stale_facts`, judged under the lock by the database's clock.
+class Asked:
+    """An approval as it stands under its lock."""
 
-    `completes` is what the caller believes: that this vote meets the quorum. When that is no longer so, the vote is
-    refused as `recount` and the caller counts again.
+    state: str
+    deadline_at: datetime
+    fingerprint: str
+    rules: Rules
+    agreed: tuple[Vote, ...]  # agreements that were not taken back
+    places: frozenset[int]  # who has spoken, and for whom it was spoken
+
+
+def locked(ids: Sequence[UUID]) -> dict[UUID, Asked]:
+    """Lock these approvals and read what was said to them."""
+    held = rows.run(
+        "SELECT id, state, deadline_at, fingerprint, rules, quorum FROM approvals_approval WHERE id = ANY(%s)"
+        " ORDER BY id FOR NO KEY UPDATE",
+        [list(ids)],
+    )
+    said: dict[UUID, list[tuple[str, Vote]]] = {}
+    for approval, verdict, *vote in rows.run(
+        "SELECT approval_id, verdict, person_id, review, for_person_id FROM approvals_decision"
+        " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY decided_at, id",
+        [list(ids)],
+    ):
+        said.setdefault(approval, []).append((verdict, Vote(*vote)))
+    return {
+        id: Asked(
+            state, deadline, mark, frozen(json.loads(rules), quorum),
+            tuple(vote for verdict, vote in said.get(id, ()) if verdict == "approve"),
+            frozenset(one for _, vote in said.get(id, ()) for one in (vote.person_id, vote.place)),
+        )
+        for id, state, deadline, mark, rules, quorum in held
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class CastVote:
+    """Refused as `already_decided`, `expired`, `stale_facts` or `not_its_turn`, judged under the lock by the database's
+    clock.
+
+    `completes` is what the caller believes: that with this vote all have agreed. When that is no longer so, the vote
+    is refused as `recount` and the caller counts again.
     """
 
     approval_id: UUID
@@ -29,38 +70,33 @@ class CastVote:
     fingerprint: str
     basis: Mapping[str, Any]
     completes: bool
+    review: str
+    for_person: int | None = None
 
     rank: ClassVar[int] = 10
     survives: ClassVar[bool] = False
 
+    @property
+    def vote(self) -> Vote:
+        return Vote(self.person_id, self.review, self.for_person)
+
     @classmethod
     def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
-        found = {
-            r[0]: r[1:]
-            for r in rows.run(
-                "SELECT id, state, deadline_at, fingerprint, quorum, (SELECT count(*) FROM approvals_decision d"
-                " WHERE d.approval_id = a.id AND d.verdict = 'approve'), (SELECT array_agg(d.person_id)"
-                " FROM approvals_decision d WHERE d.approval_id = a.id)"
-                " FROM approvals_approval a WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
-                [[p.approval_id for _, p in wanted]],
-            )
-        }
-        # The row above was locked at its place in the statement, the counts read before the wait: votes are guarded
-        # by the task's lock too, which every vote takes first, so they cannot have moved in between.
+        found = locked([p.approval_id for _, p in wanted])
         return {row.id: refusal for row, p in wanted if (refusal := p._judge(row, found.get(p.approval_id)))}
 
-    def _judge(self, row: Locked, found: rows.Row | None) -> Refusal | None:
-        if found is None:
+    def _judge(self, row: Locked, asked: Asked | None) -> Refusal | None:
+        if asked is None or asked.state != "open" or asked.places & {self.person_id, self.vote.place}:
             return Refusal("already_decided")
-        state, deadline_at, fingerprint, quorum, approvals, people = found
-        if state != "open" or self.person_id in (people or []):
-            return Refusal("already_decided")
-        if row.now >= deadline_at:
-            return Refusal("expired", {"deadline_at": deadline_at})
-        if fingerprint != self.fingerprint:
+        if row.now >= asked.deadline_at:
+            return Refusal("expired", {"deadline_at": asked.deadline_at})
+        if asked.fingerprint != self.fingerprint:
             return Refusal("stale_facts")
-        if self.verdict == "approve" and self.completes != (approvals + 1 >= quorum):
-            return Refusal("recount")
+        if self.verdict == "approve":
+            if self.review not in [r.name for r in open_reviews(asked.rules, asked.agreed)]:
+                return Refusal("not_its_turn")
+            if self.completes != (not missing(asked.rules, (*asked.agreed, self.vote))):
+                return Refusal("recount")
         return None
 
     @classmethod
@@ -68,8 +104,39 @@ class CastVote:
         rows.insert(
             "approvals_decision",
             (("id", "uuid"), ("tenant_id", "uuid"), ("approval_id", "uuid"), ("person_id", "bigint"),
-             ("verdict", "text"), ("reason", "text"), ("nonce", "text"), ("fingerprint", "text"), ("basis", "jsonb"),
-             ("decided_at", "timestamptz")),
-            [(new_id(), row.tenant_id, p.approval_id, p.person_id, p.verdict, p.reason, p.nonce, p.fingerprint,
-              json.dumps(dict(p.basis)), row.now) for row, p in wanted],
+             ("for_person_id", "bigint"), ("review", "text"), ("verdict", "text"), ("reason", "text"),
+             ("nonce", "text"), ("fingerprint", "text"), ("basis", "jsonb"), ("decided_at", "timestamptz")),
+            [(new_id(), row.tenant_id, p.approval_id, p.person_id, p.for_person, p.review, p.verdict, p.reason, p.nonce,
+              p.fingerprint, json.dumps(dict(p.basis)), row.now) for row, p in wanted],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawVote:
+    """An agreement is taken back. Refused as `already_decided` when there is none of this person in an open approval,
+    and as `expired` when the time to decide has passed."""
+
+    approval_id: UUID
+    person_id: int
+
+    rank: ClassVar[int] = 10
+    survives: ClassVar[bool] = False
+
+    @classmethod
+    def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
+        found = locked([p.approval_id for _, p in wanted])
+        return {row.id: refusal for row, p in wanted if (refusal := p._judge(row, found.get(p.approval_id)))}
+
+    def _judge(self, row: Locked, asked: Asked | None) -> Refusal | None:
+        if asked is None or asked.state != "open" or self.person_id not in {v.person_id for v in asked.agreed}:
+            return Refusal("already_decided")
+        return Refusal("expired", {"deadline_at": asked.deadline_at}) if row.now >= asked.deadline_at else None
+
+    @classmethod
+    def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        rows.run(
+            "UPDATE approvals_decision AS d SET withdrawn_at = w.at"
+            " FROM unnest(%s::uuid[], %s::bigint[], %s::timestamptz[]) AS w(approval, person, at)"
+            " WHERE d.approval_id = w.approval AND d.person_id = w.person AND d.withdrawn_at IS NULL",
+            [[p.approval_id for _, p in wanted], [p.person_id for _, p in wanted], [row.now for row, _ in wanted]],
         )

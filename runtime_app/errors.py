@@ -57,6 +57,13 @@ class IdempotencyConflict(Conflict):
     code = "idempotency_conflict"
 
 
+class PasswordNeeded(RuntimeAppError):
+    """For this amount, give your password once more; your decision was not recorded."""
+
+    code = "password_needed"
+    status = 403
+
+
 class BalanceTooSmall(Conflict):
     """Less remains to be refunded than this asks for."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from approvals import rounds
 from runtime_app import looks, notices, outbox, statements, sweep, watch
 from runtime_app.adapters import orders, payments
 from runtime_app.adapters.payments.types import Deadline
@@ -70,11 +71,12 @@ def relay() -> int:
 
 def look_around(lane: str) -> None:
     """Work through what is not a task's own step, one after another, until the time is up: notices, then looks at
-    payments and at operations whose outcome was proved before, which notices and statements ask for, then statements.
+    payments and at operations whose outcome was proved before, which notices and statements ask for, then statements,
+    then approvals.
     """
     until = time.monotonic() + settings.TIMING.drain_budget
     actor = f"worker:{drain(lane).worker}"
-    for work in (notices.work, looks.work, watch.watch, statements.work):
+    for work in (notices.work, looks.work, watch.watch, statements.work, rounds.work):
         while work(ports(), actor=actor, limit=1) and time.monotonic() < until:
             pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,12 @@ def run(query: str, params: Sequence[Any] = ()) -> list[Row]:
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(query.encode(), params, prepare=True)
         return cursor.fetchall() if cursor.description else []
+
+
+def now() -> datetime:
+    """The database's time."""
+    found: datetime = run("SELECT runtime_now()")[0][0]
+    return found
 
 
 @cache

@@ -25,6 +25,7 @@ class Timing:
 
     approval_deadline: float = 7 * DAY
     input_deadline: float = 30 * DAY
+    password_fresh: float = 5 * MINUTE  # so long after the password was given an amount that asks for it is decided
 
     reconcile_after: tuple[float, ...] = (
         5, 15, 45, 2 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR,

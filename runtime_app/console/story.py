@@ -94,6 +94,13 @@ STORY: dict[str, Telling] = {
     ),
     "approval.expired": _told("crossed", _("Nobody decided in time, so the system refused it.")),
     "approval.cancelled": _told("crossed", _("The question to the approvers was withdrawn.")),
+    "approval.claimed": _told("note", _("%(who)s took the decision in hand.")),
+    "approval.released": _told("note", _("%(who)s gave the decision out of hand.")),
+    "approval.handed_over": _told("note", _("%(who)s handed the decision over to %(to)s.")),
+    "approval.commented": _told("note", _("%(who)s wrote: %(text)s"), _("%(who)s wrote a comment.")),
+    "approval.vote_withdrawn": _told("waiting", _("%(who)s took the agreement back.")),
+    "approval.reminded": _told("note", _("Those who may still decide were reminded.")),
+    "approval.escalated": _told("waiting", _("The deadline is near, so more people may decide now.")),
     "hold.taken": _told(
         "note",
         _("%(amount)s was reserved from what may still be refunded of payment %(payment)s."),

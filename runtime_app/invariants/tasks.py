@@ -65,7 +65,7 @@ TASKS = (
         "decider_is_not_requester", "Nobody decides what the same person asked for.",
         "SELECT d.id, 'task ' || t.id || ' asked for and decided by person ' || d.person_id FROM approvals_decision d"
         " JOIN approvals_approval a ON a.id = d.approval_id JOIN runtime_app_task t ON t.id = a.task_id"
-        " WHERE d.person_id = t.requester_id",
+        " WHERE t.requester_id IN (d.person_id, d.for_person_id)",
     ),
     Invariant(
         "decision_saw_what_was_asked", "A decision is about exactly what its approval asks.",
@@ -79,8 +79,9 @@ TASKS = (
         " FROM runtime_app_operation o"
         " LEFT JOIN approvals_approval a ON a.id::text = o.authority->>'approval' AND a.task_id = o.task_id"
         " WHERE o.state <> 'prepared' AND ((o.authority->>'approval') IS NOT NULL"
+        " OR (o.authority->>'people_needed')::boolean"
         " OR o.amount_minor > (o.authority->>'threshold_minor')::bigint) AND (a.id IS NULL OR a.state <> 'approved'"
         " OR a.fingerprint <> o.fingerprint OR a.quorum > (SELECT count(*) FROM approvals_decision d"
-        " WHERE d.approval_id = a.id AND d.verdict = 'approve'))",
+        " WHERE d.approval_id = a.id AND d.verdict = 'approve' AND d.withdrawn_at IS NULL))",
     ),
 )

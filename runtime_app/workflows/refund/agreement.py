@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 from uuid import UUID
 
-from runtime_app import access, rows
+from approvals.counting import missing
+from approvals.given import Given, count
+from approvals.in_force import COLUMNS, JOIN, InForce
+from runtime_app import rows
 from runtime_app.transitions import Locked, Refusal
 from runtime_app.workflows.refund.facts import RefundFacts
 
 
 @dataclass(frozen=True, slots=True)
 class StillAgreed:
-    """Refuses as `not_agreed` when the tenant is suspended by now, its policy is another, or one of the approvers may
-    no longer decide. The handler judged facts that were read before it waited for a thread and for the order system.
+    """Refuses as `not_agreed` when the tenant is suspended by now, its rules are others, or the votes that count are
+    too few. The handler judged facts that were read before it waited for a thread and for the order system.
     """
 
-    policy_version: int
-    threshold_minor: int
-    approvers: frozenset[int]
+    policy: InForce
+    given: Given | None
 
     rank: ClassVar[int] = 6
     survives: ClassVar[bool] = False
@@ -28,27 +30,24 @@ class StillAgreed:
     @classmethod
     def of(cls, facts: RefundFacts) -> Self:
         approval = facts.approval
-        return cls(
-            facts.tenant.policy_version, facts.tenant.threshold_minor,
-            approval.valid if approval is not None and approval.holds else frozenset(),
-        )
+        return cls(facts.tenant.policy, approval.given if approval is not None and approval.holds else None)
 
     @classmethod
     def admit(cls, wanted: Sequence[tuple[Locked, Self]]) -> dict[UUID, Refusal]:
-        tenants = {
-            r[0]: (r[1], r[2])
-            for r in rows.run(
-                "SELECT id, policy_version, approval_threshold_minor FROM runtime_app_tenant WHERE id = ANY(%s)"
-                " AND suspended_at IS NULL",
-                [list({row.tenant_id for row, _ in wanted})],
+        held = {
+            row[0]: InForce(*row[1:])
+            for row in rows.run(
+                f"SELECT t.id, {COLUMNS} FROM runtime_app_tenant t{JOIN} WHERE t.id = ANY(%s)"
+                " AND t.suspended_at IS NULL",
+                ["refund", list({row.tenant_id for row, _ in wanted})],
             )
         }
-        rights = access.rights_of({person for _, part in wanted for person in part.approvers})
+        counted = count(part.given for _, part in wanted if part.given is not None)
         return {
             row.id: Refusal("not_agreed")
             for row, part in wanted
-            if tenants.get(row.tenant_id) != (part.policy_version, part.threshold_minor)
-            or any((person, row.tenant_id, "decide_approvals") not in rights for person in part.approvers)
+            if held.get(row.tenant_id) != part.policy
+            or (part.given is not None and missing(part.given.rules, counted[part.given.id]))
         }
 
     @classmethod

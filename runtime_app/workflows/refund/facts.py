@@ -10,7 +10,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from runtime_app import access, accounts, ids, rows
+from approvals.counting import Vote, missing
+from approvals.given import Given, count, of_tasks, parties
+from approvals.in_force import COLUMNS, JOIN, InForce
+from runtime_app import accounts, ids, rows
 from runtime_app.adapters.payments.types import ProviderAccount
 from runtime_app.leases import Claimed
 from runtime_app.ledger.explained import EXPLAINED
@@ -23,9 +26,8 @@ _IN_DOUBT = "(" + ", ".join(f"'{state}'" for state in sorted(UNRESOLVED)) + ")"
 @dataclass(frozen=True, slots=True)
 class TenantFacts:
     slug: str
-    threshold_minor: int
-    policy_version: int
     suspended: bool
+    policy: InForce
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +57,14 @@ class OperationFacts:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalFacts:
-    """The given approval of the task's fingerprint; `valid` are its approvers who may still decide, by user id."""
+    """The given approval of the task's fingerprint, and of its votes those that count with what people hold now."""
 
-    id: UUID
-    fingerprint: str
-    quorum: int
-    policy_version: int
-    given: tuple[tuple[int, str], ...]
-    valid: frozenset[int]
+    given: Given
+    votes: tuple[Vote, ...]
 
     @property
     def holds(self) -> bool:
-        return len(self.valid) >= self.quorum
+        return not missing(self.given.rules, self.votes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +152,11 @@ _WITH_OPERATION = frozenset({Status.READY, Status.EXECUTING, Status.RECONCILING}
 
 def _tenants(ids: set[UUID]) -> dict[UUID, TenantFacts]:
     found = rows.run(
-        "SELECT id, slug, approval_threshold_minor, policy_version, suspended_at IS NOT NULL FROM runtime_app_tenant"
-        " WHERE id = ANY(%s)",
-        [list(ids)],
+        f"SELECT t.id, t.slug, t.suspended_at IS NOT NULL, {COLUMNS} FROM runtime_app_tenant t{JOIN}"
+        " WHERE t.id = ANY(%s)",
+        ["refund", list(ids)],
     )
-    return {r[0]: TenantFacts(*r[1:]) for r in found}
+    return {r[0]: TenantFacts(r[1], r[2], InForce(*r[3:])) for r in found}
 
 
 def _orders(
@@ -236,24 +234,6 @@ def _cases(tasks: list[UUID]) -> dict[UUID, tuple[CaseFacts, ...]]:
 def _approvals(tasks: list[Claimed]) -> dict[UUID, ApprovalFacts]:
     if not tasks:
         return {}
-    by_id = {t.id: t for t in tasks}
-    found = rows.run(
-        "SELECT a.task_id, a.id, a.fingerprint, a.quorum, a.policy_version,"
-        " array_agg(d.person_id ORDER BY d.decided_at), array_agg(u.username ORDER BY d.decided_at)"
-        " FROM approvals_approval a JOIN approvals_decision d ON d.approval_id = a.id AND d.verdict = 'approve'"
-        " JOIN runtime_app_user u ON u.id = d.person_id"
-        " WHERE a.task_id = ANY(%s) AND a.state = 'approved' GROUP BY a.id",
-        [list(by_id)],
-    )
-    rights = access.rights_of({person for r in found for person in r[5]})
-    approvals = {}
-    for task_id, id, fingerprint, quorum, policy_version, people, names in found:
-        task = by_id[task_id]
-        valid = frozenset(
-            p for p in people if (p, task.tenant_id, "decide_approvals") in rights and p != task.requester_id
-            and p not in task.state.get("shaped_by", ())
-        )
-        approvals[task_id] = ApprovalFacts(
-            id, fingerprint, quorum, policy_version, tuple(zip(people, names, strict=True)), valid
-        )
-    return approvals
+    given = of_tasks({t.id: parties(t.requester_id, t.state) for t in tasks})
+    counted = count(given.values())
+    return {id: ApprovalFacts(one, counted[one.id]) for id, one in given.items()}

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from approvals.requests import AskApproval, CloseApprovals
+from approvals.rules import Review, Rules, limit
 from runtime_app.chronicle import Say, canonical
 from runtime_app.currencies import EXPONENTS
 from runtime_app.ids import new_id
@@ -41,34 +42,58 @@ def on_queued(facts: RefundFacts, ports: Ports) -> Transition:
         return _fail(judged.code, judged.why)
     if isinstance(judged, Missing):
         return _wait_for_input(facts, ports, judged.fields)
-    needs_people = _needs_people(facts)
+    rules = rules_of(facts, ports)
+    if rules.forbids(_amount(facts), judged.balance.currency):
+        return _forbid(facts, rules, judged.balance.currency)
+    needs_people = bool(_needed(facts, rules))
     if needs_people and facts.task.requester_id is None:
         sentence = "Above the threshold a person must stand behind the request: name one of this tenant."
         return _wait_for_input(facts, ports, {"on_behalf_of": sentence})
-    return _ask(facts, ports, judged) if needs_people else _go_on(facts, judged)
+    return _ask(facts, rules, judged) if needs_people else _go_on(facts, rules, judged)
 
 
-def _needs_people(facts: RefundFacts) -> bool:
-    """Above the threshold, and for whatever makes good an earlier refund: that has an approval of its own, always."""
-    return _amount(facts) > facts.tenant.threshold_minor or "follows" in facts.task.state
+def rules_of(facts: RefundFacts, ports: Ports) -> Rules:
+    return facts.tenant.policy.rules(ports.timing.approval_deadline)
 
 
-def _ask(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
-    mark = fingerprint(judged.material)
-    approval = AskApproval(
-        fingerprint=mark, facts={**judged.material, "account": judged.balance.account, "order_read": dict(judged.read)},
-        policy_version=facts.tenant.policy_version, deadline_in=ports.timing.approval_deadline,
+def _needed(facts: RefundFacts, rules: Rules) -> tuple[Review, ...]:
+    """What the rules ask for; and whatever makes good an earlier refund has an approval of its own, always."""
+    currency = facts.task.currency
+    assert currency is not None  # whoever asks has judged it present
+    return rules.needed(_amount(facts), currency, always=_always(facts))
+
+
+def _always(facts: RefundFacts) -> bool:
+    return "follows" in facts.task.state
+
+
+def _forbid(facts: RefundFacts, rules: Rules, currency: str) -> Transition:
+    most = Money(limit(rules.forbidden_above, currency) or 0, currency)
+    why = f"the policy allows no refund over {most}"
+    return Transition(
+        to=Status.REJECTED,
+        events=(Say("task.rejected", {"why": why, "policy_version": facts.tenant.policy.number}),),
+    )
+
+
+def _ask(facts: RefundFacts, rules: Rules, judged: Judged) -> Transition:
+    mark, currency = fingerprint(judged.material), judged.balance.currency
+    approval = AskApproval.under(
+        facts.tenant.policy, rules, fingerprint=mark, now=facts.task.now, always=_always(facts),
+        facts={**judged.material, "account": judged.balance.account, "order_read": dict(judged.read)},
+        to=facts.task.state.get("asked_by"),
     )
     return Transition(
         to=Status.WAITING_APPROVAL,
         events=(
             Say("order.read", judged.read),
-            Say("approval.requested", {"approval": str(approval.id), "fingerprint": mark[:12],
-                                       "threshold_minor": facts.tenant.threshold_minor, "quorum": approval.quorum}),
+            Say("approval.requested", {
+                "approval": str(approval.id), "fingerprint": mark[:12], "threshold_minor": rules.threshold(currency),
+                "quorum": approval.quorum, "reviews": [review.name for review in approval.rules.reviews]}),
         ),
         parts=(judged.balance, approval),
         columns=_judged_columns(facts, judged, mark),
-        due=After(ports.timing.approval_deadline),
+        due=approval.deadline_at,
         if_refused={"of_another_order": partial(_of_another_order, judged)},
     )
 
@@ -79,7 +104,7 @@ def _of_another_order(judged: Judged, refusal: Refusal) -> Transition:
     return _fail("payment_of_another_order", f"The payment {judged.balance.payment_ref} is known as of order {order}.")
 
 
-def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
+def _go_on(facts: RefundFacts, rules: Rules, judged: Judged) -> Transition:
     balance = judged.balance
     too_small = f"Less than {Money(_amount(facts), balance.currency)} remains of {balance.payment_ref}."
     return Transition(
@@ -88,7 +113,8 @@ def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
             Say("order.read", judged.read),
             Say("hold.taken", {"amount_minor": _amount(facts), "currency": balance.currency,
                                "payment_ref": balance.payment_ref}),
-            Say("task.ready", {"policy": "at or under the threshold", "threshold_minor": facts.tenant.threshold_minor}),
+            Say("task.ready", {"policy": "at or under the threshold",
+                               "threshold_minor": rules.threshold(balance.currency)}),
         ),
         parts=(balance, TakeHold(balance.account, balance.payment_ref, _amount(facts))),
         columns=_judged_columns(facts, judged, fingerprint(judged.material)),
@@ -99,7 +125,7 @@ def _go_on(facts: RefundFacts, judged: Judged) -> Transition:
 
 
 def _judged_columns(facts: RefundFacts, judged: Judged, mark: str) -> dict[str, Any]:
-    state = {k: v for k, v in facts.task.state.items() if k not in {"waiting_for", "postponed"}}
+    state = {k: v for k, v in facts.task.state.items() if k not in {"waiting_for", "postponed", "asked_by"}}
     state |= {"order": dict(judged.read), "material": dict(judged.material), "account": judged.balance.account}
     return {"payment_ref": judged.balance.payment_ref, "fingerprint": mark, "state": state}
 
@@ -141,7 +167,7 @@ def on_ready(facts: RefundFacts, ports: Ports) -> Transition:
         return _judge_anew(facts, ports, "What was agreed on has changed.", differences(then, judged.material))
     if held_at(facts, judged.balance.payment_ref) not in (None, judged.account.id):
         return _judge_anew(facts, ports, "Another account is to pay it now.", ["account"])
-    if not _agreed(facts):
+    if not _agreed(facts, rules_of(facts, ports)):
         return _judge_anew(facts, ports, "The authority behind the approval is gone.", [])
     if _is_another(facts, judged):
         return Transition(columns={"ordinal": facts.task.ordinal + 1}, due=NOW, starts=None)
@@ -169,12 +195,12 @@ def _compared(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition | 
             return replace(later, parts=(look,))
 
 
-def _agreed(facts: RefundFacts) -> bool:
-    """Nobody need agree, or enough people who may still decide have approved exactly this."""
-    if not _needs_people(facts):
+def _agreed(facts: RefundFacts, rules: Rules) -> bool:
+    """Nobody need agree, or enough people who may still decide have approved exactly this, under these rules."""
+    if not _needed(facts, rules):
         return True
     approval = facts.approval
-    return approval is not None and approval.holds and approval.fingerprint == facts.task.fingerprint
+    return approval is not None and approval.holds and approval.given.fingerprint == facts.task.fingerprint
 
 
 def still_right(facts: RefundFacts, ports: Ports) -> bool:
@@ -184,7 +210,7 @@ def still_right(facts: RefundFacts, ports: Ports) -> bool:
         return False
     if judged.account.id != operation.account:
         return False
-    return _agreed(facts) and fingerprint(judged.material) == operation.fingerprint
+    return _agreed(facts, rules_of(facts, ports)) and fingerprint(judged.material) == operation.fingerprint
 
 
 def _is_another(facts: RefundFacts, judged: Judged) -> bool:
@@ -218,8 +244,9 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
         id=operation_id, effect=EFFECT, ordinal=task.ordinal, account=balance.account, order_ref=task.order_ref,
         payment_ref=balance.payment_ref, amount_minor=amount.minor, currency=amount.currency,
         exponent=EXPONENTS[amount.currency], idempotency_key=str(operation_id), request_body=frozen.body,
-        request_sha256=frozen.body_sha256, api_version=frozen.api_version, authority=_authority(facts),
-        fingerprint=task.fingerprint, send_within=ports.timing.lease,
+        request_sha256=frozen.body_sha256, api_version=frozen.api_version,
+        authority=_authority(facts, rules_of(facts, ports)), fingerprint=task.fingerprint,
+        send_within=ports.timing.lease,
     )
     call = BeginCall(id=new_id(), operation_id=operation_id, kind="submit")
     return Transition(
@@ -242,13 +269,17 @@ def _submit(facts: RefundFacts, ports: Ports, judged: Judged) -> Transition:
     )
 
 
-def _authority(facts: RefundFacts) -> dict[str, Any]:
+def _authority(facts: RefundFacts, rules: Rules) -> dict[str, Any]:
     """Whose authority the operation rests on, stored with it."""
-    tenant = facts.tenant
-    basis: dict[str, Any] = {"policy_version": tenant.policy_version, "threshold_minor": tenant.threshold_minor}
+    basis: dict[str, Any] = {
+        "policy_version": facts.tenant.policy.number, "people_needed": bool(_needed(facts, rules)),
+        "threshold_minor": rules.threshold(facts.task.currency or ""),
+    }
     if facts.approval is not None and facts.approval.holds:
-        basis |= {"approval": str(facts.approval.id), "permission": "decide_approvals",
-                  "approvers": [name for person, name in facts.approval.given if person in facts.approval.valid]}
+        given = facts.approval.given
+        basis |= {"approval": str(given.id), "permission": "decide_approvals",
+                  "approvers": [given.names[vote.person_id] for vote in facts.approval.votes],
+                  "reviews": [vote.review for vote in facts.approval.votes]}
     return basis
 
 

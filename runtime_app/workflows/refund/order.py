@@ -111,7 +111,7 @@ def _fits(facts: RefundFacts, ports: Ports, order: OrderSnapshot) -> NotNow | Ca
         "tenant": facts.tenant.slug, "workflow": task.workflow, "version": task.workflow_version,
         "order_ref": task.order_ref, "payment_ref": ref, "captured_minor": payment.captured_minor,
         "external_minor": external, "amount_minor": task.amount_minor, "currency": task.currency,
-        "destination": order.destination, "reason": task.reason, "policy_version": facts.tenant.policy_version,
+        "destination": order.destination, "reason": task.reason, "policy_version": facts.tenant.policy.number,
     }
     balance = KeepBalance(
         account=account.id, order_ref=task.order_ref, payment_ref=ref, currency=order.currency,
