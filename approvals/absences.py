@@ -12,6 +12,7 @@ from approvals.models import Absence
 from runtime_app import access, rows
 from runtime_app.errors import Conflict, FieldErrors, Forbidden, NotFound
 from runtime_app.models import Membership, Tenant, User
+from runtime_app.points import point
 from runtime_app.texts import check_text
 
 LONGEST = timedelta(days=366)
@@ -32,6 +33,22 @@ def own(person: User, tenant: Tenant) -> list[Absence]:
     return list(coming.select_related("substitute").order_by("starts_at", "id"))
 
 
+def to_stand_in(person: User, tenant: Tenant) -> list[Absence]:
+    """The absences, running or to come, in which the person stands in, the next one first."""
+    coming = Absence.objects.filter(tenant=tenant, substitute=person, ends_at__gt=rows.now(), ended_at=None)
+    return list(coming.select_related("person").order_by("starts_at", "id"))
+
+
+def coming(by: User, tenant: Tenant) -> list[Absence]:
+    """Everybody's absences that have not passed, for tenant admins. Raises NotFound or Forbidden."""
+    if not access.may(by, tenant.id, "see_tasks"):
+        raise NotFound
+    if not access.may(by, tenant.id, "manage_tenant"):
+        raise Forbidden
+    found = Absence.objects.filter(tenant=tenant, ends_at__gt=rows.now(), ended_at=None)
+    return list(found.select_related("person", "substitute").order_by("starts_at", "id")[:200])
+
+
 def enter(
     by: User, tenant: Tenant, *, person: User, substitute: str, starts_at: datetime, ends_at: datetime, note: str = ""
 ) -> Absence:
@@ -49,15 +66,20 @@ def enter(
         # Everybody's absences of a tenant are entered one after another, so that no two of them close a circle.
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
         errors = _times(starts_at, ends_at)
+        if not Membership.objects.filter(tenant=tenant, person=person, person__is_active=True).exists():
+            errors["person"] = "Name an active person of this tenant."
         other = _other(tenant, person, substitute, errors)
         if other is not None and not errors:
             _overlaps(tenant, person, other, starts_at, ends_at, errors)
         if errors or other is None:
             raise FieldErrors(errors)
-        return Absence.objects.create(
+        entered = Absence.objects.create(
             tenant=tenant, person=person, substitute=other, starts_at=starts_at, ends_at=ends_at, note=note,
             entered_by=by,
         )
+        point("absence.enter.commit")
+    point("absence.enter.committed")
+    return entered
 
 
 def _times(starts_at: datetime, ends_at: datetime) -> dict[str, str]:
@@ -89,7 +111,7 @@ def _overlaps(
     if meanwhile.filter(person=other).exists():
         errors["substitute"] = "This person is away in this time too; a substitute has no substitute."
     if meanwhile.filter(substitute=person).exists():
-        errors["starts_at"] = "You stand in for somebody else in this time; a substitute has no substitute."
+        errors["starts_at"] = "The absent person stands in for somebody else in this time; a substitute has none."
 
 
 def end(by: User, absence_id: UUID) -> Absence:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 from uuid import UUID
 
-from runtime_app import rows
+from approvals.intents import tell
+from runtime_app import outbox, rows
 from runtime_app.ids import new_id
 from runtime_app.transitions import Locked, Refusal
 
@@ -45,19 +46,29 @@ class AddNote:
     def _judge(self, state: str, claimed_by: int | None) -> Refusal | None:
         if state != "open":
             return Refusal("already_decided")
-        if self.kind in _CLAIMS and claimed_by not in (None, self.person_id):
+        if self.kind in _CLAIMS and claimed_by not in (None, self.person_id, self._taken_from):
             return Refusal("claimed", {"by": claimed_by})
         return None
 
+    @property
+    def _taken_from(self) -> int | None:
+        """Out of whose hand the system takes it."""
+        return self.other_id if self.person_id is None and self.kind == "released" else None
+
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
+        noted = [(new_id(), row, p) for row, p in wanted]
         rows.insert(
             "approvals_note",
             (("id", "uuid"), ("tenant_id", "uuid"), ("approval_id", "uuid"), ("kind", "text"), ("person_id", "bigint"),
              ("other_id", "bigint"), ("text", "text"), ("at", "timestamptz")),
-            [(new_id(), row.tenant_id, p.approval_id, p.kind, p.person_id, p.other_id, p.text, row.now)
-             for row, p in wanted],
+            [(id, row.tenant_id, p.approval_id, p.kind, p.person_id, p.other_id, p.text, row.now)
+             for id, row, p in noted],
         )
+        outbox.put([
+            (row.tenant_id, row.id, tell(p.approval_id, p.kind, to=p.other_id, once=str(id)), row.now)
+            for id, row, p in noted if p.kind == "handed_over"
+        ])
         for row, p in wanted:
             if p.kind in _CLAIMS:
                 rows.run(

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from approvals import simulation
+from approvals.in_force import in_force
 from approvals.models import Policy, Team
 from approvals.rules import WORKFLOWS, Rules, Who
 from approvals.rules_json import dump, load
@@ -19,39 +20,57 @@ from runtime_app import access, rows
 from runtime_app.bell import ring_after_commit
 from runtime_app.errors import Conflict, FieldErrors, Forbidden, NotFound
 from runtime_app.models import Membership, Tenant, User
+from runtime_app.points import point
 from runtime_app.texts import check_text
 
 MANAGE = "manage_tenant"
 
 
-def propose(person: User, tenant: Tenant, workflow: str, said: Any, *, why: str) -> Policy:
-    """A new version that waits for a second admin. Raises NotFound, Forbidden, Conflict (another one waits already), or
-    FieldErrors by the places in the rules; nobody can propose what nobody could satisfy.
-    """
+def check(person: User, tenant: Tenant, said: Any) -> Rules:
+    """The rules, if they could be proposed. Raises NotFound, Forbidden or FieldErrors as `propose`; stores nothing."""
     _may(person, tenant)
-    why = check_text(why, "why", most=500).strip()
-    errors = {} if why else {"why": "Say why it changes; the second person reads this."}
-    if workflow not in WORKFLOWS:
-        errors["workflow"] = "There is no such workflow."
+    rules = load(said)
+    if errors := _unknown(tenant, rules) or simulation.impossible(tenant, rules, at=rows.now()):
+        raise FieldErrors(errors)
+    return rules
+
+
+def propose(
+    person: User, tenant: Tenant, workflow: str, said: Any, *, why: str, seen: int | None = None
+) -> Policy:
+    """A new version that waits for a second admin. Raises NotFound, Forbidden, Conflict (another one waits already, or
+    what is in force is not `seen`, the version that the change was made from), or FieldErrors by the places in the
+    rules; nobody can propose what nobody could satisfy.
+    """
+    errors: dict[str, str] = {}
     try:
-        rules = load(said)
-        errors |= _unknown(tenant, rules)
-        if not errors:
-            errors |= simulation.impossible(tenant, rules, at=rows.now())
+        rules = check(person, tenant, said)
     except FieldErrors as refused:
         errors |= refused.errors
+    try:
+        why = check_text(why, "why", most=500).strip()
+        errors |= {} if why else {"why": "Say why it changes; the second person reads this."}
+    except FieldErrors as refused:
+        errors |= refused.errors
+    if workflow not in WORKFLOWS:
+        errors["workflow"] = "There is no such workflow."
     if errors:
         raise FieldErrors(errors)
     try:
         with transaction.atomic(durable=True):
             Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+            if seen is not None and in_force([tenant.pk], workflow)[tenant.pk].number != seen:
+                raise Conflict("Another version came in force meanwhile; nothing was recorded. Begin from that one.")
             last = Policy.objects.filter(tenant=tenant).aggregate(last=Max("number"))["last"] or 0
-            return Policy.objects.create(
+            proposed = Policy.objects.create(
                 tenant=tenant, workflow=workflow, number=max(last, tenant.policy_version) + 1, rules=dump(rules),
                 why=why, state="proposed", proposed_by=person,
             )
+            point("policy.propose.commit")
+        point("policy.propose.committed")
     except IntegrityError:
         raise Conflict("Another change of this policy waits for agreement; decide that one first.") from None
+    return proposed
 
 
 def _unknown(tenant: Tenant, rules: Rules) -> dict[str, str]:
@@ -73,6 +92,15 @@ def _unknown_in(place: str, who: Who, teams: set[str], people: set[str]) -> dict
     }
 
 
+def one(person: User, tenant: Tenant, policy_id: UUID) -> Policy:
+    """One version. Raises NotFound or Forbidden."""
+    _may_read(person, tenant)
+    found = Policy.objects.select_related("proposed_by", "decided_by").filter(tenant=tenant, pk=policy_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
 def agree(person: User, policy_id: UUID) -> Policy:
     """Put it in force. Raises NotFound, Forbidden (also for whoever proposed it), FieldErrors (it can no longer be
     satisfied) or Conflict (it is decided)."""
@@ -91,6 +119,8 @@ def agree(person: User, policy_id: UUID) -> Policy:
         Policy.objects.filter(pk=policy.pk, state="proposed").update(
             state="in_force", decided_by=person, decided_at=rows.now()
         )
+        point("policy.agree.commit")
+    point("policy.agree.committed")
     ring_after_commit()
     policy.refresh_from_db()
     return policy
@@ -114,12 +144,16 @@ def refuse(person: User, policy_id: UUID, *, why: str) -> Policy:
 
 def of_tenant(person: User, tenant: Tenant, workflow: str) -> list[Policy]:
     """Every version there was, the newest first. Raises NotFound or Forbidden."""
+    _may_read(person, tenant)
+    found = Policy.objects.filter(tenant=tenant, workflow=workflow).select_related("proposed_by", "decided_by")
+    return list(found.order_by("-number"))
+
+
+def _may_read(person: User, tenant: Tenant) -> None:
     if not access.may(person, tenant.id, "see_tasks"):
         raise NotFound
     if not (access.may(person, tenant.id, MANAGE) or access.may(person, tenant.id, "read_audit")):
         raise Forbidden
-    found = Policy.objects.filter(tenant=tenant, workflow=workflow).select_related("proposed_by", "decided_by")
-    return list(found.order_by("-number"))
 
 
 def _proposed(person: User, policy_id: UUID) -> Policy:

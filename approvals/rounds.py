@@ -1,10 +1,11 @@
-"""What happens to open approvals by itself: under a new policy they are asked anew."""
+"""What happens to open approvals by itself: under a new policy they are asked anew, and those who left hold none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from uuid import UUID
 
+from approvals import leavers
 from approvals.requests import CloseApprovals
 from runtime_app import rows
 from runtime_app.chronicle import Say
@@ -17,7 +18,7 @@ _AT_ONCE = 50
 def is_anything_due() -> bool:
     return bool(rows.run(
         "SELECT 1 FROM approvals_policy WHERE state = 'in_force' AND asked_anew_at IS NULL LIMIT 1"
-    ))
+    )) or leavers.is_anything_due()
 
 
 def work(_ports: object, *, actor: str, limit: int) -> int:
@@ -31,7 +32,7 @@ def work(_ports: object, *, actor: str, limit: int) -> int:
             return len(found)
         # What is asked after this is asked under the policy; a handler that read the one before is caught at execution.
         rows.run("UPDATE approvals_policy SET asked_anew_at = runtime_now() WHERE id = %s", [policy_id])
-    return 0
+    return leavers.work(_ports, actor=actor, limit=limit)
 
 
 def _others(policy_id: UUID) -> Sequence[tuple[UUID, int]]:

@@ -27,7 +27,8 @@ def dump(rules: Rules) -> dict[str, Any]:
     said["term"]["kind"] = rules.term.kind.value
     said["hours"] = {
         "days": list(rules.hours.days), "opens": rules.hours.opens.isoformat("minutes"),
-        "closes": rules.hours.closes.isoformat("minutes"), "holidays": [d.isoformat() for d in rules.hours.holidays],
+        "closes": rules.hours.closes.isoformat("auto" if rules.hours.closes == time.max else "minutes"),
+        "holidays": [d.isoformat() for d in rules.hours.holidays],
     }
     return said
 

@@ -10,7 +10,7 @@ from typing import Any
 from approvals import standing
 from approvals.calendars import before, due
 from approvals.counting import shortage
-from approvals.rules import ANY, Limits, Review, Rules, limit
+from approvals.rules import ANY, Limits, Review, Rules, Who, limit
 from approvals.standing import Standing
 from runtime_app.models import Tenant
 from runtime_app.money import MAX_MINOR, Money
@@ -51,10 +51,11 @@ def _before(deadline: datetime | None, hours: float, at: datetime) -> datetime |
 
 
 def _people(
-    reviews: Sequence[Review], everybody: Sequence[Standing], amount: int, currency: str, excluded: frozenset[int]
+    reviews: Sequence[Review], everybody: Sequence[Standing], amount: int, currency: str, excluded: frozenset[int],
+    also: Who | None = None,
 ) -> dict[str, tuple[Standing, ...]]:
     return {
-        r.name: tuple(p for p in everybody if p.person_id not in excluded and p.may(r, amount, currency))
+        r.name: tuple(p for p in everybody if p.person_id not in excluded and p.may(r, amount, currency, also))
         for r in reviews
     }
 
@@ -90,14 +91,19 @@ def _sentence(review: Review, lacking: int, amount: int, currency: str) -> str:
 def risky(tenant: Tenant, rules: Rules) -> list[str]:
     """Who must not ask for a refund, since without that person's own word the rules cannot be met."""
     everybody = standing.of_tenant(tenant.id)
-    found: list[str] = []
-    for person in everybody:
-        for amount, currency in _edges(rules):
-            reviews = rules.needed(amount, currency)
-            if _lacking(reviews, _people(reviews, everybody, amount, currency, frozenset({person.person_id}))):
-                found.append(person.name)
-                break
-    return found
+    found: set[int] = set()
+    for amount, currency in _edges(rules):
+        reviews = rules.needed(amount, currency)
+        people = _people(reviews, everybody, amount, currency, frozenset())
+        asked = sum(review.quorum for review in reviews)
+        # A review with more people than all of them together need does without any one of them.
+        scarce = {p.person_id for able in people.values() if len(able) <= asked for p in able} - found
+        found |= {one for one in scarce if _lacking(reviews, _without(people, one))}
+    return [person.name for person in everybody if person.person_id in found]
+
+
+def _without(people: Mapping[str, Sequence[Standing]], person_id: int) -> dict[str, list[Standing]]:
+    return {name: [p for p in able if p.person_id != person_id] for name, able in people.items()}
 
 
 def _edges(rules: Rules) -> list[tuple[int, str]]:
@@ -116,6 +122,15 @@ def _edges(rules: Rules) -> list[tuple[int, str]]:
 
 def lacking_now(tenant: Tenant, rules: Rules, facts: Mapping[str, Any], *, excluded: Iterable[int]) -> dict[str, int]:
     """How many people an approval that is open now could not get, by review; empty when it can be decided."""
-    everybody, amount, currency = standing.of_tenant(tenant.id), facts["amount_minor"], facts["currency"]
-    people = _people(rules.reviews, everybody, amount, currency, frozenset(excluded))
+    return lacking(rules, facts, standing.of_tenant(tenant.id), excluded=excluded)
+
+
+def lacking(
+    rules: Rules, facts: Mapping[str, Any], everybody: Sequence[Standing], *, excluded: Iterable[int],
+    also: Who | None = None,
+) -> dict[str, int]:
+    """The same with people who were read before; `also` are those to whom it has been escalated."""
+    people = _people(
+        rules.reviews, everybody, facts["amount_minor"], facts["currency"], frozenset(excluded), also
+    )
     return _lacking(rules.reviews, people)

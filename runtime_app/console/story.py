@@ -95,7 +95,11 @@ STORY: dict[str, Telling] = {
     "approval.expired": _told("crossed", _("Nobody decided in time, so the system refused it.")),
     "approval.cancelled": _told("crossed", _("The question to the approvers was withdrawn.")),
     "approval.claimed": _told("note", _("%(who)s took the decision in hand.")),
-    "approval.released": _told("note", _("%(who)s gave the decision out of hand.")),
+    "approval.released": _told(
+        "note",
+        _("The decision was taken out of the hand of %(from)s: %(why)s"),
+        _("%(who)s gave the decision out of hand."),
+    ),
     "approval.handed_over": _told("note", _("%(who)s handed the decision over to %(to)s.")),
     "approval.commented": _told("note", _("%(who)s wrote: %(text)s"), _("%(who)s wrote a comment.")),
     "approval.vote_withdrawn": _told("waiting", _("%(who)s took the agreement back.")),
