@@ -131,8 +131,8 @@ def _do(
     if isinstance(result, Applied):
         return asked
     if isinstance(result, Refused) and result.refusal.code == "claimed":
-        holder = User.objects.get(pk=result.refusal.facts["by"])
-        raise Conflict(f"{holder.shown_name} has taken this in hand; nothing was recorded.")
+        holder = asked.claimed_by.shown_name if asked.claimed_by else "Somebody else"
+        raise Conflict(f"{holder} has taken this in hand; nothing was recorded.")
     if isinstance(result, Refused) and result.refusal.code == "expired":
         raise Expired
     if asked.state != OPEN:

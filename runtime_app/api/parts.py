@@ -83,7 +83,8 @@ def list_approvals(request: HttpRequest, task_id: str) -> dict[str, Any]:
     """What people were asked and what they said; oldest first. People decide in the console, applications never."""
     task = access.task(account(request), task_id)
     rows = list(Approval.objects.filter(task=task).order_by("-asked_at", "-id")[:MOST])[::-1]
-    votes = Decision.objects.filter(approval__in=rows).select_related("person").order_by("decided_at", "id")
+    votes = Decision.objects.filter(approval__in=rows).select_related("person", "for_person").order_by(
+        "decided_at", "id")
     by_approval = _grouped((vote.approval_id, vote) for vote in votes)
     return {"approvals": [shown.approval(row, by_approval[row.id]) for row in rows]}
 

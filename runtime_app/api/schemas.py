@@ -190,11 +190,19 @@ class AttemptPage(Schema):
     more: bool
 
 
+class ReviewOut(Schema):
+    name: str
+    quorum: int
+
+
 class DecisionOut(Schema):
     person: str
+    for_person: str | None
+    review: str
     verdict: Literal["approve", "reject", "ask_input"]
     reason: str
     decided_at: datetime
+    withdrawn_at: datetime | None
 
 
 class ApprovalOut(Schema):
@@ -204,6 +212,7 @@ class ApprovalOut(Schema):
     facts: dict[str, Any]
     policy_version: int
     quorum: int
+    reviews: list[ReviewOut]
     asked_at: datetime
     deadline_at: datetime
     closed_at: datetime | None

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from approvals import places
 from approvals.models import Approval, Decision
 from runtime_app.models import Attempt, Call, Event, Operation, Step, Task
 from runtime_app.states import Status
@@ -71,9 +72,14 @@ def approval(row: Approval, decisions: Iterable[Decision]) -> dict[str, Any]:
     return {
         "id": row.id, "state": row.state, "fingerprint": row.fingerprint, "facts": row.facts,
         "policy_version": row.policy_version, "quorum": row.quorum, "asked_at": row.asked_at,
+        "reviews": [{"name": each.name, "quorum": each.quorum} for each in places.rules_of(row).reviews],
         "deadline_at": row.deadline_at, "closed_at": row.closed_at, "closed_why": row.closed_why,
         "decisions": [
-            {"person": d.person.username, "verdict": d.verdict, "reason": d.reason, "decided_at": d.decided_at}
+            {
+                "person": d.person.username, "for_person": d.for_person.username if d.for_person else None,
+                "review": d.review, "verdict": d.verdict, "reason": d.reason, "decided_at": d.decided_at,
+                "withdrawn_at": d.withdrawn_at,
+            }
             for d in decisions
         ],
         "page": f"/approvals/{row.id}/",

@@ -131,7 +131,8 @@ def test_the_parts_of_a_refund_tell_it_whole(world: World, shop: Caller) -> None
     assert approval["state"] == "approved" and approval["facts"]["amount_minor"] == 6000
     (decision,) = approval["decisions"]
     assert (decision["person"], decision["verdict"], decision["reason"]) == ("ada", "approve", "Seen the parcel")
-    assert set(decision) == {"person", "verdict", "reason", "decided_at"}
+    assert (decision["review"], decision["for_person"], decision["withdrawn_at"]) == ("approval", None, None)
+    assert approval["reviews"] == [{"name": "approval", "quorum": 1}]
 
     attempts = told(shop.get(f"/tasks/{id}/attempts"))["attempts"]
     assert attempts and all(attempt["steps"] for attempt in attempts)
