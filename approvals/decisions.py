@@ -127,11 +127,17 @@ def _checked_amount(
             raise Forbidden("The policy has this amount decided by itself, not together with others.")
         basis["bulk"] = str(bulk)
     if verdict == "approve" and rules.asks_password(amount, currency):
-        fresh = settings.TIMING.password_fresh
-        if password_at is None or not 0 <= (rows.now() - password_at).total_seconds() < fresh:
+        if password_at is None or not is_fresh(password_at):
             raise PasswordNeeded
         basis["password_at"] = password_at.isoformat()
     return basis
+
+
+def is_fresh(password_at: datetime | None) -> bool:
+    """Whether the password was given so lately that an amount that asks for it may be approved."""
+    if password_at is None:
+        return False
+    return bool(0 <= (rows.now() - password_at).total_seconds() < settings.TIMING.password_fresh)
 
 
 def _apply(
