@@ -11,9 +11,10 @@ from uuid import UUID
 
 from approvals.calendars import before, due
 from approvals.in_force import InForce
+from approvals.intents import ENDED, tell
 from approvals.rules import Rules
 from approvals.rules_json import dump
-from runtime_app import rows
+from runtime_app import outbox, rows
 from runtime_app.ids import new_id
 from runtime_app.transitions import Locked, Refusal
 
@@ -65,6 +66,7 @@ class AskApproval:
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
         rows.insert("approvals_approval", _COLUMNS, [p._row(row) for row, p in wanted])
+        outbox.put([(row.tenant_id, row.id, tell(p.id, "asked"), row.now) for row, p in wanted])
 
     def _row(self, row: Locked) -> tuple[Any, ...]:
         return (
@@ -94,10 +96,12 @@ class CloseApprovals:
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
-        rows.run(
+        closed = rows.run(
             "UPDATE approvals_approval AS a SET state = w.state, closed_at = w.at, closed_why = w.why"
             " FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[], %s::text[]) AS w(task, state, at, why)"
-            " WHERE a.task_id = w.task AND (a.state = 'open' OR (a.state = 'approved' AND w.state = 'superseded'))",
+            " WHERE a.task_id = w.task AND (a.state = 'open' OR (a.state = 'approved' AND w.state = 'superseded'))"
+            " RETURNING a.tenant_id, a.task_id, a.id, a.state, a.closed_at",
             [[row.id for row, _ in wanted], [p.state for _, p in wanted], [row.now for row, _ in wanted],
              [p.why[:300] for _, p in wanted]],
         )
+        outbox.put([(tenant, task, tell(id, ENDED[state]), at) for tenant, task, id, state, at in closed])

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import environ
 from csp.constants import NONE, SELF
@@ -173,6 +174,15 @@ FILE_UPLOAD_HANDLERS = [
 ]
 
 # --- the product ---
+_REQUIRED = environ.Env.NOTSET if ENVIRONMENT == "live" else None
+BASE_URL = env.str("COUNTERSIGN_URL", _REQUIRED or "http://127.0.0.1:8000").rstrip("/")  # of the links that people get
+try:
+    _MAIL = env.email_url("EMAIL_URL", default=_REQUIRED or f"filemail:///{quote(str(VAR / 'mail'))}")
+except (KeyError, ValueError, TypeError) as error:
+    raise ImproperlyConfigured("EMAIL_URL must be an address such as smtp+tls://name:password@host:587") from error
+globals().update({name: value for name, value in _MAIL.items() if value is not None})
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", "Countersign <countersign@localhost>")
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # who may read /metrics; empty: nobody
 SANDBOX_URL = env.str("SANDBOX_URL", "http://127.0.0.1:8001")
 # Provider secrets are sealed under the first of these Fernet keys and opened with any of them.

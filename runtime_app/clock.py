@@ -8,7 +8,7 @@ import threading
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
-from approvals import rounds
+from approvals import reminders, rounds, telling
 from runtime_app import leases, looks, notices, outbox, rows, statements, sweep, watch
 from runtime_app.bell import ring
 from runtime_app.ledger.operations import wake_free_siblings, wake_unblocked
@@ -24,7 +24,10 @@ def tick() -> list[str]:
     leases.wake_unsuspended()
     statements.open_days()
     lanes = leases.due_lanes(settings.LANES)
-    if any(module.is_anything_due() for module in (outbox, notices, watch, looks, statements, sweep, rounds)):
+    rounds_of_approvals = (rounds, reminders, telling)
+    if any(module.is_anything_due() for module in (
+        outbox, notices, watch, looks, statements, sweep, *rounds_of_approvals
+    )):
         lanes.add("default")
     return [lane for lane in sorted(lanes) if ring(lane)]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import time
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
 
-from approvals import rounds
+from approvals import reminders, rounds, telling
 from runtime_app import looks, notices, outbox, statements, sweep, watch
-from runtime_app.adapters import orders, payments
+from runtime_app.adapters import hooks, orders, payments
 from runtime_app.adapters.payments.types import Deadline
 from runtime_app.bell import ring
 from runtime_app.drain import Drain
@@ -35,6 +35,9 @@ def ports() -> Ports:
             settings.ORDERS["system"], base_url=settings.ORDERS["base_url"], connect_timeout=timing.connect_timeout
         ),
         timing=timing, deadline=Deadline(0.0), sender_holds=lambda operation_id: False,
+        post=partial(
+            hooks.post, connect=timing.connect_timeout, read=timing.read_timeout, inside=settings.ENVIRONMENT != "live"
+        ),
     )
 
 
@@ -61,7 +64,7 @@ def relay() -> int:
     """Deliver what the outbox holds, until the time is up; returns how many intents were taken."""
     timing, taken = settings.TIMING, 0
     until = time.monotonic() + timing.drain_budget
-    deliver = {"order.record_refund": _record_refund}
+    deliver = {"order.record_refund": _record_refund, telling.KIND: telling.expand}
     while got := outbox.relay(deliver, limit=_AT_ONCE, seconds=timing.lease, retry=lambda n: backoff(timing, n)):
         taken += got
         if got < _AT_ONCE or time.monotonic() >= until:
@@ -72,11 +75,11 @@ def relay() -> int:
 def look_around(lane: str) -> None:
     """Work through what is not a task's own step, one after another, until the time is up: notices, then looks at
     payments and at operations whose outcome was proved before, which notices and statements ask for, then statements,
-    then approvals.
+    then approvals, and what people are told of them.
     """
     until = time.monotonic() + settings.TIMING.drain_budget
     actor = f"worker:{drain(lane).worker}"
-    for work in (notices.work, looks.work, watch.watch, statements.work, rounds.work):
+    for work in (notices.work, looks.work, watch.watch, statements.work, rounds.work, reminders.work, telling.work):
         while work(ports(), actor=actor, limit=1) and time.monotonic() < until:
             pass
 

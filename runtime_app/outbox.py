@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -33,16 +34,20 @@ class Tell:
 
     @classmethod
     def write(cls, wanted: Sequence[tuple[Locked, Self]]) -> None:
-        rows.insert(
-            "runtime_app_intent",
-            (("id", "uuid"), ("tenant_id", "uuid"), ("task_id", "uuid"), ("kind", "text"), ("dedup_key", "text"),
-             ("payload", "jsonb"), ("due_at", "timestamptz"), ("created_at", "timestamptz"), ("tries", "int"),
-             ("last_error", "text")),
-            [(new_id(), row.tenant_id, row.id, p.kind, p.dedup_key, json.dumps(dict(p.payload)), row.now, row.now, 0,
-              "")
-             for row, p in wanted],
-            "ON CONFLICT (dedup_key) DO NOTHING",
-        )
+        put([(row.tenant_id, row.id, p, row.now) for row, p in wanted])
+
+
+def put(wanted: Sequence[tuple[UUID, UUID, Tell, datetime]]) -> None:
+    """Write what is to be told into the outbox, due at once: of a tenant's task, at the database's time."""
+    rows.insert(
+        "runtime_app_intent",
+        (("id", "uuid"), ("tenant_id", "uuid"), ("task_id", "uuid"), ("kind", "text"), ("dedup_key", "text"),
+         ("payload", "jsonb"), ("due_at", "timestamptz"), ("created_at", "timestamptz"), ("tries", "int"),
+         ("last_error", "text")),
+        [(new_id(), tenant, task, tell.kind, tell.dedup_key, json.dumps(dict(tell.payload)), at, at, 0, "")
+         for tenant, task, tell, at in wanted],
+        "ON CONFLICT (dedup_key) DO NOTHING",
+    )
 
 
 def tell_order_system(

@@ -27,6 +27,10 @@ class Timing:
     input_deadline: float = 30 * DAY
     password_fresh: float = 5 * MINUTE  # so long after the password was given an amount that asks for it is decided
 
+    tell_first: float = 30.0  # what could not be told is tried again after this, doubling, with jitter
+    tell_most: float = 2 * HOUR
+    tell_tries: int = 10  # tries, over some four hours, before it is given up as a dead letter
+
     reconcile_after: tuple[float, ...] = (
         5, 15, 45, 2 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR,
     )

@@ -22,6 +22,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
 
+from runtime_app.addresses import is_public
+
 ANSWER_MOST = 8 * 1024 * 1024
 _thread = threading.local()
 
@@ -91,6 +93,28 @@ class _SecureConnection(HTTPSConnection):
         _watch(self.sock)
 
 
+class NotPublic(NewConnectionError):
+    """Where the name leads is not in the public internet; the connection was closed before a byte was sent."""
+
+
+class _PublicConnection(_Connection):
+    def _new_conn(self) -> socket.socket:
+        return _public(self, super()._new_conn())
+
+
+class _PublicSecureConnection(_SecureConnection):
+    def _new_conn(self) -> socket.socket:
+        return _public(self, super()._new_conn())
+
+
+def _public(connection: HTTPConnection, made: socket.socket) -> socket.socket:
+    """The connected socket itself is judged: a name may lead elsewhere each time that it is resolved."""
+    if not is_public(str(made.getpeername()[0])):
+        made.close()
+        raise NotPublic(connection, "not a public address")
+    return made
+
+
 class _Pool(HTTPConnectionPool):
     ConnectionCls = _Connection
 
@@ -99,21 +123,40 @@ class _SecurePool(HTTPSConnectionPool):
     ConnectionCls = _SecureConnection
 
 
+class _PublicPool(HTTPConnectionPool):
+    ConnectionCls = _PublicConnection
+
+
+class _PublicSecurePool(HTTPSConnectionPool):
+    ConnectionCls = _PublicSecureConnection
+
+
 class _Transport(HTTPAdapter):
+    pools = {"http": _Pool, "https": _SecurePool}
+
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+        self.poolmanager.pool_classes_by_scheme = self.pools
 
 
-def session() -> requests.Session:
-    """This thread's session. It keeps connections and nothing else: no cookies, no proxies or passwords from around."""
-    kept: requests.Session | None = getattr(_thread, "session", None)
+class _PublicTransport(_Transport):
+    pools = {"http": _PublicPool, "https": _PublicSecurePool}
+
+
+def session(*, public: bool = False) -> requests.Session:
+    """This thread's session. It keeps connections and nothing else: no cookies, no proxies or passwords from around.
+    The `public` one connects to addresses of the public internet only.
+    """
+    name = "public_session" if public else "session"
+    kept: requests.Session | None = getattr(_thread, name, None)
     if kept is None:
-        kept = _thread.session = requests.Session()
+        kept = requests.Session()
+        setattr(_thread, name, kept)
         kept.trust_env = False
         kept.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        transport = _PublicTransport if public else _Transport
         for scheme in ("http://", "https://"):
-            kept.mount(scheme, _Transport(max_retries=0, pool_connections=16, pool_maxsize=4))
+            kept.mount(scheme, transport(max_retries=0, pool_connections=16, pool_maxsize=4))
     return kept
 
 
@@ -133,13 +176,14 @@ class Exchange:
 
 def exchange(
     method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, connect: float, read: float,
-    send_before: float | None = None,
+    send_before: float | None = None, cut_at: int | None = None, public: bool = False,
 ) -> Exchange:
     """Send once and read the whole answer. Never raises for anything that the network or the other side does.
 
     `send_before` is an instant of the monotonic clock: from then on nothing is sent. Neither connecting nor waiting
     takes longer than what was left until it. `read` bounds each wait for bytes and, together, the reading of the body;
-    all together ends after connecting and twice `read`, whatever drips in.
+    all together ends after connecting and twice `read`, whatever drips in. Of an answer that is longer than `cut_at`
+    the rest is left unread. With `public` only addresses of the public internet are connected to.
     """
     _thread.deadline = send_before
     watch: _Watch | None = None
@@ -149,11 +193,11 @@ def exchange(
             left = max(0.001, send_before - time.monotonic())
             connect, read = min(connect, left), min(read, left)
         watch = _thread.watch = _Watch(connect + 2 * read)
-        response = session().request(
+        response = session(public=public).request(
             method, url, headers=dict(headers), data=body, timeout=(connect, read), allow_redirects=False, stream=True
         )
         try:
-            content = _read_all(response, time.monotonic() + read)
+            content = _read_all(response, time.monotonic() + read, cut_at)
         except BaseException:
             response.close()
             raise
@@ -174,11 +218,14 @@ class _TooMuch(OSError):
     pass
 
 
-def _read_all(response: requests.Response, until: float) -> bytes:
+def _read_all(response: requests.Response, until: float, cut_at: int | None) -> bytes:
     parts, size = [], 0
     for part in response.iter_content(65536):
         parts.append(part)
         size += len(part)
+        if cut_at is not None and size >= cut_at:
+            response.close()
+            break
         if size > ANSWER_MOST or time.monotonic() > until:
             raise _TooMuch("the answer is too long or too slow")
     return b"".join(parts)

@@ -30,6 +30,7 @@ class Ports:
     timing: Timing
     deadline: Deadline
     sender_holds: Callable[[UUID], bool]
+    post: Callable[[str, str, str, bytes], str | None]  # to this address: signed with the secret, by its id, the body
     send_by: Deadline = _WHENEVER
 
     def provider(self, account: ProviderAccount) -> PaymentProvider:
