@@ -118,6 +118,19 @@ def test_what_may_not_be_sent_again_since_the_order_changed_is_two_persons_at_th
     assert "operation.resubmitted_same_key" not in world.events(task)
 
 
+def test_an_order_system_that_is_away_makes_no_case_of_what_may_be_sent_again_later(desk: Desk, world: World) -> None:
+    """Rows 10 and 11: that the order cannot be read says nothing about what was agreed to."""
+    order, task = desk.lost()
+    fault = world.sandbox.fault("F12", on="orders", times=None)
+    world.clock(hours=2)
+    world.until(lambda: world.operation(task).absents >= 4)
+    assert not Case.objects.filter(task=task).exists() and world.effects(order) == []
+    world.sandbox.clear_fault(fault["id"])
+    world.clock(hours=2)
+    world.finish(task)
+    assert task.status == "completed" and len(world.effects(order)) == 1
+
+
 def test_an_old_look_carries_no_decision(desk: Desk, world: World) -> None:
     world.retime(reconcile_every=7 * 86400)
     _, _, case = desk.absent()

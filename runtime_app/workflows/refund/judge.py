@@ -203,10 +203,13 @@ def _agreed(facts: RefundFacts, rules: Rules) -> bool:
     return approval is not None and approval.holds and approval.given.fingerprint == facts.task.fingerprint
 
 
-def still_right(facts: RefundFacts, ports: Ports) -> bool:
-    """Order, facts and authority hold as they did when the operation was frozen: asked before a same-key resend."""
+def still_right(facts: RefundFacts, ports: Ports) -> bool | None:
+    """Order, facts and authority hold as they did when the operation was frozen: asked before a same-key resend. None
+    when that cannot be said now."""
     operation, judged = facts.operation, judge(facts, ports)
-    if operation is None or not isinstance(judged, Judged) or facts.tenant.suspended:
+    if isinstance(judged, NotNow) or facts.tenant.suspended:
+        return None
+    if operation is None or not isinstance(judged, Judged):
         return False
     if judged.account.id != operation.account:
         return False

@@ -169,9 +169,9 @@ def follow(facts: RefundFacts, ports: Ports, seen: Reading, end: EndCall) -> Tra
     absents = operation.absents + (seen.finding in {Finding.ABSENT, Finding.LOOKALIKES})
     situation = _situation(facts, ports, seen, absents)
     row = decide(situation)
-    if row.verdict == Verdict.RESEND and not still_right(facts, ports):
+    if row.verdict == Verdict.RESEND and not (right := still_right(facts, ports)):
         # What was agreed to is not what would be sent now: only people can end it, as when the key's window has closed.
-        row = decide(replace(situation, may_resend=False, resend_ended=True))
+        row = decide(replace(situation, may_resend=False, resend_ended=situation.resend_ended or right is False))
     known = LearnOperation(
         operation.id, operation.state, None, provider_ref=seen.refund.ref if seen.refund else None,
         checks=operation.checks + 1, absents=absents, resends=operation.resends,
