@@ -14,6 +14,7 @@ LONGEST_PAUSE = 366  # days in a row without working time, after which a calenda
 MOST_DAYS = 3660  # ten years: the longest term, and the farthest day that is looked at for it
 YEARS = range(1900, 9001)  # far inside what datetime can hold, so that no sum leaves it
 _ZONES = frozenset((resources.files("tzdata") / "zones").read_text("utf-8").split())
+ZONES = ("UTC", *sorted(name for name in _ZONES if "/" in name and not name.startswith("Etc/")))  # for people to choose
 
 
 class NoWorkingTime(ValueError):

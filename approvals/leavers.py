@@ -45,7 +45,8 @@ def _gone() -> list[tuple[UUID, int]]:
 def _held_by(tenant: UUID, person: int) -> Sequence[tuple[UUID, int, UUID, str]]:
     found = rows.run(
         "SELECT t.id, t.revision, a.id, u.username FROM approvals_approval a"
-        " JOIN runtime_app_task t ON t.id = a.task_id JOIN runtime_app_user u ON u.id = a.claimed_by_id WHERE a.state = 'open' AND a.tenant_id = %s"
+        " JOIN runtime_app_task t ON t.id = a.task_id JOIN runtime_app_user u ON u.id = a.claimed_by_id"
+        " WHERE a.state = 'open' AND a.tenant_id = %s"
         " AND a.claimed_by_id = %s AND t.status = 'waiting_approval' ORDER BY a.deadline_at, a.id LIMIT %s",
         [tenant, person, _AT_ONCE],
     )

@@ -1,4 +1,4 @@
-"""Where people wait in vain: rules that nobody can meet with the people of today, and open approvals that lack people."""
+"""Where people wait in vain: rules that nobody can meet today, and open approvals that lack people."""
 
 from __future__ import annotations
 

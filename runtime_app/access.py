@@ -40,6 +40,13 @@ def rights_of(people: Iterable[int]) -> set[tuple[int, UUID, str]]:
     return {(r[0], r[1], r[2]) for r in rows.run(_HOLDERS, [ids, ids])} if ids else set()
 
 
+def holding(tenant: Tenant, permission: str) -> list[User]:
+    """The active people of the tenant who hold this right there, by username."""
+    people = {person.pk: person for person in User.objects.filter(memberships__tenant=tenant, is_active=True)}
+    held = {one for one, where, right in rights_of(people) if where == tenant.pk and right == permission}
+    return sorted((person for pk, person in people.items() if pk in held), key=lambda one: one.username)
+
+
 def tenant_ids(principal: Principal, permission: str) -> set[UUID]:
     """The tenants in which the principal holds the permission."""
     if isinstance(principal, ServiceAccount):

@@ -72,3 +72,9 @@ def account_of_key(key: str) -> ServiceAccount | None:
     """The live service account that holds this key. A key has 256 random bits, so a plain digest finds it."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     return ServiceAccount.objects.select_related("tenant").filter(key_sha256=digest, revoked_at=None).first()
+
+
+def names(tenant: Tenant) -> dict[str, str]:
+    """The shown names of the tenant's people, by username."""
+    found = User.objects.filter(memberships__tenant=tenant).order_by("username")
+    return {person.username: person.shown_name for person in found}

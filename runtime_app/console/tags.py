@@ -81,8 +81,28 @@ def approval_state(value: str, size: str = "") -> SafeString:
 
 
 @register.simple_tag
+def policy_state(value: str, size: str = "") -> SafeString:
+    return _state(words.look(words.POLICY, value), size)
+
+
+@register.simple_tag
 def decision_word(value: str) -> SafeString:
     return _state(words.look(words.DECISION, value), "")
+
+
+@register.simple_tag
+def delivery_state(value: str) -> SafeString:
+    return _state(words.look(words.DELIVERY, value), "")
+
+
+@register.filter
+def delivery_word(value: str) -> str:
+    return str(words.TOLD.get(value, value))
+
+
+@register.filter
+def note_word(value: str) -> str:
+    return str(words.NOTE.get(value, value))
 
 
 @register.simple_tag

@@ -59,6 +59,43 @@ DECISION: dict[str, Look] = {
     "ask_input": Look(_("Asked for input"), "waiting"),
 }
 
+POLICY: dict[str, Look] = {
+    "proposed": Look(_("Proposed"), "waiting"),
+    "in_force": Look(_("In force"), "done"),
+    "replaced": Look(_("Replaced"), "note"),
+    "refused": Look(_("Refused"), "crossed"),
+    "withdrawn": Look(_("Taken back"), "crossed"),
+}
+
+DELIVERY: dict[str, Look] = {
+    "waiting": Look(_("Waiting to be sent"), "waiting"),
+    "sent": Look(_("Sent"), "done"),
+    "dropped": Look(_("Not needed any more"), "note"),
+    "dead": Look(_("Given up"), "crossed"),
+}
+
+# What a person or an endpoint is told of an approval.
+TOLD: dict[str, Text] = {
+    "asked": _("asked to decide"),
+    "reminder": _("reminded"),
+    "escalated": _("asked since it was escalated"),
+    "handed_over": _("told that it was handed over"),
+    "input_asked": _("told what is missing"),
+    "decided": _("told of the decision"),
+    "superseded": _("told that it was asked anew"),
+    "expired": _("told that it has expired"),
+    "cancelled": _("told that it was withdrawn"),
+}
+
+# What people did about an approval; the person's name stands before, and another person's may stand behind.
+NOTE: dict[str, Text] = {
+    "claimed": _("took it in hand"),
+    "released": _("gave it out of hand"),
+    "handed_over": _("handed it over to"),
+    "vote_withdrawn": _("took the agreement back"),
+    "escalated": _("asked more people, since the deadline is near"),
+}
+
 PARKED: dict[str, Text] = {
     Parked.DEAD_LETTER: _("Parked: retries are used up"),
     Parked.TENANT_SUSPENDED: _("Parked: the tenant is suspended"),
