@@ -18,8 +18,8 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import F, Func, JSONField, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast, JSONObject
 
-from approvals import absences, standing
-from approvals.counting import Vote, open_reviews, shortage
+from approvals import absences, simulation, standing
+from approvals.counting import Vote, open_reviews
 from approvals.given import parties
 from approvals.models import OPEN, Approval, Decision
 from approvals.rules import Rules
@@ -38,6 +38,7 @@ class Reached:
 
     ids: tuple[UUID, ...]
     behind: Position | None
+    nearest: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +92,20 @@ def find(
 ) -> Reached:
     """The first `size` of the tenant's open approvals `among` these that the person may decide, behind `after`."""
     reach, found, last = Reach.of(person, tenant_id), list[UUID](), after
+    nearest: datetime | None = None
     if reach.own is None:
         return Reached((), None)
     waiting = among.filter(tenant_id=tenant_id, state=OPEN, deadline_at__gt=RuntimeNow())
     for seen in _nearest(waiting, after, most):
         if seen is None:
-            return Reached(tuple(found), None)
+            return Reached(tuple(found), None, nearest)
         if reach.decides(seen):
             if len(found) == size:
-                return Reached(tuple(found), last)
+                return Reached(tuple(found), last, nearest)
             found.append(seen.id)
+            nearest = nearest or seen.deadline_at
         last = seen.deadline_at, seen.id
-    return Reached(tuple(found), last)
+    return Reached(tuple(found), last, nearest)
 
 
 def _nearest(rows: QuerySet[Approval], after: Position | None, most: int) -> Iterator[Seen | None]:
@@ -155,27 +158,15 @@ def _any(conditions: Iterable[Q]) -> Q:
     return first
 
 
-def lacking(everybody: Sequence[Standing], seen: Seen) -> bool:
-    """Whether the open approval could not be decided if everybody who may decide in the tenant agreed to it."""
-    also = seen.rules.escalate_to if seen.escalated else None
-    able = {
-        review.name: frozenset(
-            one.person_id for one in everybody
-            if one.person_id not in seen.parties and one.may(review, seen.amount_minor, seen.currency, also)
-        )
-        for review in seen.rules.reviews
-    }
-    return bool(shortage(seen.rules.reviews, able))
-
-
 def seen_of(ids: Sequence[UUID]) -> dict[UUID, Seen]:
     """The same of these approvals, in one question."""
-    return {seen.id: seen for seen in map(_seen, _read(Approval.objects.filter(id__in=ids), None))}
+    return {seen.id: seen for seen in map(_seen, _read(Approval.objects.filter(id__in=ids), None))} if ids else {}
 
 
-def nobody_could(tenant_id: UUID, ids: Sequence[UUID]) -> frozenset[UUID]:
+def nobody_could(tenant_id: UUID, asked: Sequence[Seen]) -> frozenset[UUID]:
     """Those of these open approvals that nobody could decide with the people of this moment."""
-    if not ids:
-        return frozenset()
-    everybody = standing.of_tenant(tenant_id)
-    return frozenset(id for id, seen in seen_of(ids).items() if lacking(everybody, seen))
+    everybody = standing.of_tenant(tenant_id) if asked else []
+    return frozenset(seen.id for seen in asked if simulation.lacking(
+        seen.rules, {"amount_minor": seen.amount_minor, "currency": seen.currency}, everybody, excluded=seen.parties,
+        also=seen.rules.escalate_to if seen.escalated else None,
+    ))

@@ -30,7 +30,7 @@ def console(request: HttpRequest) -> dict[str, Any]:
         tenant = tenancy.current(request)
     except tenancy.NoTenant:
         return frame
-    roles = [_ROLE_WORDS.get(role, role) for role in members.roles_of(person, tenant)]
+    roles = [role_word(role) for role in members.roles_of(person, tenant)]
     return frame | {
         "tenant": tenant,
         "tenants": tenancy.tenants_of(request),
@@ -41,11 +41,16 @@ def console(request: HttpRequest) -> dict[str, Any]:
     }
 
 
+def role_word(role: str) -> str:
+    """What a role is called; one that this release does not know is shown as it is."""
+    return str(_ROLE_WORDS.get(role, role))
+
+
 def _navigation(request: HttpRequest, person: User, tenant: Tenant) -> list[dict[str, Any]]:
     """Only what the person may open; the doors themselves check again."""
     items: list[dict[str, Any]] = [{"url": reverse("start"), "icon": "home", "label": _("Start")}]
     if access.may(person, tenant.id, "see_approvals"):
-        waiting = counts.shown(counts.to_decide(person, tenant))
+        waiting = counts.to_decide(person, tenant).shown
         items.append({"url": reverse("approvals"), "icon": "inbox", "label": _("Approvals"), "count": waiting})
     items.append({"url": reverse("tasks"), "icon": "list", "label": _("Tasks")})
     if access.may(person, tenant.id, "request_tasks"):
@@ -54,7 +59,13 @@ def _navigation(request: HttpRequest, person: User, tenant: Tenant) -> list[dict
         waiting = counts.shown(counts.waiting(counts.cases(person, tenant)))
         label = _("Reconciliation")
         items.append({"url": reverse("reconciliation"), "icon": "scales", "label": label, "count": waiting})
-    if access.may(person, tenant.id, "manage_tenant"):
+    items.append({"url": reverse("mine"), "icon": "person", "label": _("Mine")})
+    manages = access.may(person, tenant.id, "manage_tenant")
+    if manages or access.may(person, tenant.id, "read_audit"):
+        items.append({"url": reverse("policies", args=[tenant.slug]), "icon": "shield", "label": _("Approval policy")})
+    if manages:
+        items.append({"url": reverse("teams", args=[tenant.slug]), "icon": "people", "label": _("Teams")})
+        items.append({"url": reverse("absences", args=[tenant.slug]), "icon": "calendar", "label": _("Absences")})
         url = reverse("accounts", args=[tenant.slug])
         items.append({"url": url, "icon": "key", "label": _("Accounts")})
     start, fits = items[0]["url"], [item["url"] for item in items if request.path.startswith(item["url"])]

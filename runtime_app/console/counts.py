@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from approvals import decisions
-from approvals.models import OPEN, Approval
+from approvals import reach
+from approvals.models import Approval, Snooze
 from runtime_app import access
 from runtime_app.models import Case, Operation, Tenant, User
 from runtime_app.models.columns import RuntimeNow
 from runtime_app.states import UNRESOLVED
 
 _ENOUGH = 100
+_LOOKED_AT = 500  # of the nearest; beyond them a plus says that there may be more
 
 
-def to_decide(person: User, tenant: Tenant) -> QuerySet[Approval]:
-    """Open approvals that this person can still decide, nearest deadline first."""
+@dataclass(frozen=True, slots=True)
+class ToDecide:
+    """How many wait for the person, as text (empty for none), and the nearest deadline."""
+
+    shown: str
+    nearest: datetime | None
+
+
+def to_decide(person: User, tenant: Tenant) -> ToDecide:
+    """What the person may decide now and nobody has in hand. Read once a request."""
+    known: dict[UUID, ToDecide] = vars(person).setdefault("_to_decide", {})
+    if tenant.id not in known:
+        known[tenant.id] = _to_decide(person, tenant)
+    return known[tenant.id]
+
+
+def _to_decide(person: User, tenant: Tenant) -> ToDecide:
     if not access.may(person, tenant.id, "decide_approvals"):
-        return Approval.objects.none()
-    waiting = decisions.approvals(person).filter(tenant=tenant, state=OPEN)
-    return waiting.exclude(task__requester=person).exclude(decisions__person=person).order_by("deadline_at", "id")
+        return ToDecide("", None)
+    put_away = Snooze.objects.filter(approval=OuterRef("pk"), person=person, until__gt=RuntimeNow())
+    free = Approval.objects.filter(~Exists(put_away), claimed_by__isnull=True)
+    found = reach.find(person, tenant.id, free, size=_ENOUGH - 1, most=_LOOKED_AT)
+    number = f"{len(found.ids)}+" if found.behind is not None else str(len(found.ids) or "")
+    return ToDecide(number, found.nearest)
 
 
 def unresolved(person: User, tenant: Tenant) -> QuerySet[Operation]:

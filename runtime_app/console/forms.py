@@ -143,6 +143,24 @@ _HELP = {
 }
 
 
+def _password() -> forms.CharField:
+    return forms.CharField(
+        label=_("Your password, once more"), max_length=4096, required=False, strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+        help_text=_("The policy asks for it to approve this amount."),
+    )
+
+
+class TogetherForm(forms.Form):
+    """One word for a whole selection."""
+
+    reason = forms.CharField(
+        label=_("Reason"), max_length=_MOST, required=False, widget=_prose(3),
+        help_text=_("Needed to reject; it is written to each of them."),
+    )
+    password = _password()
+
+
 class DecisionForm(forms.Form):
     """The hidden inputs bind the decision to the exact question that was read."""
 
@@ -154,3 +172,4 @@ class DecisionForm(forms.Form):
         label=_("Reason"), max_length=_MOST, required=False, widget=_prose(3),
         help_text=_("Needed to reject or to ask for input; the requester reads it."),
     )
+    password = _password()

@@ -81,8 +81,9 @@ def test_it_asks_the_database_as_much_for_many_as_for_one(world: World) -> None:
 def test_what_nobody_could_decide_is_known(world: World) -> None:
     """Lesson 13: when the people are gone after it was asked."""
     asked = world.approval(world.ask(world.order(), 6000))
-    assert not reach.nobody_could(world.amber.id, [asked.id])
+    seen = list(reach.seen_of([asked.id]).values())
+    assert not reach.nobody_could(world.amber.id, seen)
     members.take_role(world.ada, world.amber, "approver")
-    assert not reach.nobody_could(world.amber.id, [asked.id])
+    assert not reach.nobody_could(world.amber.id, seen)
     members.take_role(world.abel, world.amber, "approver")
-    assert reach.nobody_could(world.amber.id, [asked.id]) == {asked.id}
+    assert reach.nobody_could(world.amber.id, seen) == {asked.id}

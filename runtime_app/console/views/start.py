@@ -29,11 +29,11 @@ def _cards(person: User, tenant: Tenant) -> list[dict[str, Any]]:
     cards: list[dict[str, Any]] = []
     tasks = access.tasks(person).filter(tenant=tenant)
     if access.may(person, tenant.id, "decide_approvals"):
-        nearest = counts.to_decide(person, tenant).first()
+        waits = counts.to_decide(person, tenant)
         cards.append({
             "url": reverse("approvals"), "label": _("Waiting for your decision"),
-            "figure": counts.shown(counts.to_decide(person, tenant)) or "0", "when": nearest and nearest.deadline_at,
-            "text": _("The nearest deadline is") if nearest else _("Nothing waits for you."),
+            "figure": waits.shown or "0", "when": waits.nearest,
+            "text": _("The nearest deadline is") if waits.nearest else _("Nothing waits for you."),
             "go": _("Open the approvals"),
         })
     if access.may(person, tenant.id, "request_tasks"):

@@ -54,7 +54,11 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
     const search = document.querySelector("input[type=search]");
-    const acts = { j: () => walk(1), k: () => walk(-1), "/": () => search?.focus(), "?": () => keys?.showModal() };
+    const row = document.activeElement?.closest("tr");
+    const press = (key) => (row?.querySelector(`[data-key="${key}"]`) ?? document.querySelector(`main :not(tr) > form > [data-key="${key}"], main a[data-key="${key}"]`))?.click();
+    const decide = () => (document.querySelector("#decide textarea") ?? document.querySelector("#decide a"))?.focus();
+    const tick = () => row?.querySelector("input[type=checkbox]")?.click();
+    const acts = { c: () => press("c"), s: () => press("s"), n: () => press("n"), u: () => press("u"), d: decide, x: tick, j: () => walk(1), k: () => walk(-1), "/": () => search?.focus(), "?": () => keys?.showModal() };
     if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
   });
 
@@ -68,7 +72,7 @@
     if (!region.matches("[data-poll]")) return;
     const held = typing(document.activeElement) && region.contains(document.activeElement);
     const marked = !getSelection().isCollapsed && region.contains(getSelection().anchorNode);
-    const opened = region.querySelector("details[open]");
+    const opened = region.querySelector("details[open], input:checked");
     if (document.hidden || held || marked || opened) event.preventDefault();
   });
   body.addEventListener("htmx:beforeSwap", (event) => {
