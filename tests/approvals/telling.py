@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -78,7 +78,8 @@ def receiver() -> Iterator[Receiver]:
                 self.send_header(name, value)
             self.send_header("content-length", str(len(said)))
             self.end_headers()
-            self.wfile.write(said)
+            with suppress(OSError):  # who has read enough hangs up
+                self.wfile.write(said)
 
         do_GET = do_POST
 
