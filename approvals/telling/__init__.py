@@ -3,6 +3,6 @@
 from approvals.intents import KIND
 from approvals.telling.expanding import expand
 from approvals.telling.sending import is_anything_due, work
-from approvals.telling.shown import Shown, of_approval
+from approvals.telling.shown import Shown, of_approval, of_task
 
-__all__ = ["KIND", "Shown", "expand", "is_anything_due", "of_approval", "work"]
+__all__ = ["KIND", "Shown", "expand", "is_anything_due", "of_approval", "of_task", "work"]

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from django.db.models import QuerySet
+
 from approvals.models import Approval, Delivery
+from runtime_app.models import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,16 @@ class Shown:
 
 def of_approval(approval: Approval) -> list[Shown]:
     """The approval's deliveries, in the order in which they were asked for."""
-    found = Delivery.objects.filter(approval=approval).select_related("person", "endpoint")
-    return [_shown(delivery) for delivery in found.order_by("created_at", "id")]
+    return _read(Delivery.objects.filter(approval=approval))
+
+
+def of_task(task: Task) -> list[Shown]:
+    """The same of all approvals that the task has had."""
+    return _read(Delivery.objects.filter(approval__task=task))
+
+
+def _read(found: QuerySet[Delivery]) -> list[Shown]:
+    return [_shown(one) for one in found.select_related("person", "endpoint").order_by("created_at", "id")]
 
 
 def _shown(delivery: Delivery) -> Shown:

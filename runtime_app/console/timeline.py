@@ -112,23 +112,31 @@ def names(told: Iterable[Told]) -> dict[str, str]:
     return called
 
 
-def tell(task: Task, told: Sequence[Told]) -> list[Day]:
-    """The story, by day in the reader's zone, newest last."""
+def tell(task: Task, told: Sequence[Told], beside: Sequence[Line] = ()) -> list[Day]:
+    """The story, by day in the reader's zone, newest last. `beside` are lines that are no events, in their order."""
     called = names(told)
     if told and (both := _on_behalf(task, told, called)):
         called = {**called, told[0].event.actor: both}
     days: list[Day] = []
     last: datetime | None = None
-    waits = ""
+    waits, left = "", list(beside)
     for each in told:
+        while left and left[0].at is not None and left[0].at < each.event.at:
+            _put(days, left.pop(0))
         if last is not None and each.event.at - last >= _GAP and days:
             days[-1].lines.append(Line(None, gap=_gap(each.event.at - last, waits)))
-        if not days or _day(days[-1].at) != _day(each.event.at):
-            days.append(Day(each.event.at))
-        days[-1].lines.append(_line(task, each, called))
+        _put(days, _line(task, each, called))
         waits = str(_WAITS.get(each.event.type, waits))
         last = each.event.at
+    for line in left:
+        _put(days, line)
     return days
+
+
+def _put(days: list[Day], line: Line) -> None:
+    if line.at is not None and (not days or _day(days[-1].at) != _day(line.at)):
+        days.append(Day(line.at))
+    days[-1].lines.append(line)
 
 
 def _on_behalf(task: Task, told: Sequence[Told], called: Mapping[str, str]) -> str:

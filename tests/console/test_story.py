@@ -12,14 +12,16 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from approvals.models.delivery import STATES, WHATS
 from runtime_app import tasks
-from runtime_app.console import moments, outlook, story, tags, timeline, words
+from runtime_app.console import moments, news, outlook, story, tags, timeline, words
 from runtime_app.errors import Conflict
 from runtime_app.events import TYPES
 from runtime_app.models import Task, User
 from runtime_app.reconciliation.classes import CLASSES
 from runtime_app.reconciliation.table import Finding
 from runtime_app.states import OperationState, Parked, Status
+from tests.approvals.telling import give_addresses, relay, tell
 from tests.console.conftest import Visitor
 from tests.world import World
 
@@ -159,3 +161,29 @@ def test_every_text_of_a_template_can_be_translated(path: Path) -> None:
     spoken = [*re.findall(r">([^<]*)<", f">{text}<"), *re.findall(r'(?:title|placeholder|aria-label)="([^"]*)"', text)]
     found = {word for piece in spoken for word in re.findall(r"[A-Za-z]+", re.sub(r"&\w+;", " ", piece))}
     assert not found - _NAMES
+
+
+def test_the_story_tells_who_heard_of_it_in_its_place(world: World, visit: Visit) -> None:
+    """Issue 4, point 6: each delivery is visible on the timeline, those who heard the same at once in one line."""
+    give_addresses(world)
+    task = world.ask(world.order(), 6000)
+    asked = world.approval(task)
+    tell(world)
+    world.clock(hours=2)
+    world.decide(world.ada, asked, "reject", "not plausible")
+    relay()
+    User.objects.filter(pk=world.rita.pk).update(email="")
+    tell(world)
+    days = timeline.tell(task, timeline.read(task), news.lines(task))
+    said = [line.sentence or line.gap for day in days for line in day.lines]
+    heard = said.index("Abel Reed and Ada Stone heard by mail that it is to be decided.")
+    assert said[heard + 1] == "waited 2 h for an approver" and said[heard + 2] == "Ada Stone rejected it."
+    assert said[-1] == "Rita Moss did not have to hear of it by mail any more."
+    assert "heard by mail" in visit(world.sam).text(f"/tasks/{task.id}/")
+
+
+def test_every_delivery_has_its_words() -> None:
+    """M39: also what could not be told, in every state that a delivery can have."""
+    assert set(news.SENT) == set(WHATS) and {"sent", *news.NOT_SENT} == set(STATES)
+    for words_of in (*news.SENT.values(), *(sentence for _, sentence in news.NOT_SENT.values())):
+        assert "%(who)s" in str(words_of) and "%(how)s" in str(words_of)

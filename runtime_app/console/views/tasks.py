@@ -14,7 +14,20 @@ from django.utils.translation import gettext as _
 from approvals.models import OPEN, Approval
 from runtime_app import access
 from runtime_app import tasks as verbs
-from runtime_app.console import facts, forms, keyset, outlook, queue, regions, search, story, tenancy, timeline, words
+from runtime_app.console import (
+    facts,
+    forms,
+    keyset,
+    news,
+    outlook,
+    queue,
+    regions,
+    search,
+    story,
+    tenancy,
+    timeline,
+    words,
+)
 from runtime_app.console.tags import asked_by, passed_on_by, printable
 from runtime_app.console.views.door import now, page
 from runtime_app.errors import Conflict, FieldErrors
@@ -174,7 +187,7 @@ def _story(task: Task, seen: str | None, cases: list[Case]) -> dict[str, Any]:
     operation = Operation.objects.filter(task=task).order_by("-ordinal").first()
     approval = Approval.objects.filter(task=task).prefetch_related("decisions").order_by("-asked_at", "-id").first()
     return {
-        "days": timeline.tell(task, told),
+        "days": timeline.tell(task, told, news.lines(task)),
         "split": timeline.split(told, steps, now(), over=task.status in FINAL),
         "next": outlook.outlook(task, operation, approval, cases[0] if cases else None, asks=asks),
         "attention_text": attention and str(story.CASES.get(attention, attention)),
