@@ -61,7 +61,9 @@ def enter(
         raise NotFound
     if by.pk != person.pk and not access.may(by, tenant.id, "manage_tenant"):
         raise Forbidden("Only a tenant admin enters an absence of somebody else.")
-    note = check_text(note, "note", most=200).strip()
+    note, substitute = check_text(note, "note", most=200).strip(), check_text(substitute, "substitute", most=150)
+    if by.pk != person.pk and substitute == by.username:
+        raise FieldErrors({"substitute": "Nobody takes the place of somebody else by an own word; name another one."})
     with transaction.atomic(durable=True):
         # Everybody's absences of a tenant are entered one after another, so that no two of them close a circle.
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)

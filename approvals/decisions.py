@@ -37,6 +37,8 @@ from runtime_app.states import Status
 from runtime_app.texts import check_nonce, check_text
 from runtime_app.transitions import NEVER, NOW, After, Applied, Guard, Refused, Result, Transition, apply_one
 
+_TAKEN_BACK = "This form was used before, and what it said was taken back; open the page again to decide anew."
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -76,7 +78,9 @@ def decide(
     asked = approval(person, approval_id, do="decide_approvals")
     reason = _checked(verdict, reason)
     check_nonce(nonce)
-    if Decision.objects.filter(approval=asked, person=person, nonce=nonce).exists():
+    if (before := Decision.objects.filter(approval=asked, person=person, nonce=nonce).first()) is not None:
+        if before.withdrawn_at is not None:
+            raise Conflict(_TAKEN_BACK)
         return Outcome(asked, repeated=True)
     if (problem := places.excluded(person, asked)) is not None:
         raise Forbidden(problem)
@@ -100,7 +104,7 @@ def decide(
     if isinstance(result, Applied):
         ring_after_commit()
         return Outcome(asked)
-    if Decision.objects.filter(approval=asked, person=person, nonce=nonce).exists():
+    if Decision.objects.filter(approval=asked, person=person, nonce=nonce, withdrawn_at=None).exists():
         return Outcome(asked, repeated=True)  # the same form, posted twice at the same moment
     raise _refused(asked, result)
 
@@ -230,6 +234,8 @@ def _refused(asked: Approval, result: Result) -> RuntimeAppError:
             return _expired(facts["deadline_at"])
         if code == "stale_facts":
             return StaleFacts()
+        if code == "form_used":
+            return Conflict(_TAKEN_BACK)
         if code == "not_its_turn":
             return Conflict("Others have decided this review meanwhile; your decision was not recorded.")
     asked.task.refresh_from_db()

@@ -116,9 +116,11 @@ def agree(person: User, policy_id: UUID) -> Policy:
         if not Policy.objects.filter(pk=policy.pk, state="proposed").exists():
             raise _decided(policy)
         before.update(state="replaced")
-        Policy.objects.filter(pk=policy.pk, state="proposed").update(
+        changed = Policy.objects.filter(pk=policy.pk, state="proposed").update(
             state="in_force", decided_by=person, decided_at=rows.now()
         )
+        if not changed:  # refused since it was read, which waits for no tenant's row; what was in force stays so
+            raise _decided(policy)
         point("policy.agree.commit")
     point("policy.agree.committed")
     ring_after_commit()

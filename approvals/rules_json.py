@@ -26,11 +26,15 @@ def dump(rules: Rules) -> dict[str, Any]:
     said = asdict(rules)
     said["term"]["kind"] = rules.term.kind.value
     said["hours"] = {
-        "days": list(rules.hours.days), "opens": rules.hours.opens.isoformat("minutes"),
-        "closes": rules.hours.closes.isoformat("auto" if rules.hours.closes == time.max else "minutes"),
+        "days": list(rules.hours.days), "opens": _clock(rules.hours.opens), "closes": _clock(rules.hours.closes),
         "holidays": [d.isoformat() for d in rules.hours.holidays],
     }
     return said
+
+
+def _clock(at: time) -> str:
+    """The time of day as people write it, with seconds only where there are some."""
+    return at.isoformat("auto" if at.second or at.microsecond else "minutes")
 
 
 def load(said: object) -> Rules:

@@ -15,6 +15,7 @@ from approvals.models import Policy, Team, TeamMember
 from runtime_app import access
 from runtime_app.errors import Conflict, FieldErrors, Forbidden, NotFound
 from runtime_app.models import Membership, Tenant, User
+from runtime_app.texts import check_text
 
 MANAGE = "manage_tenant"
 MOST = 100
@@ -43,7 +44,7 @@ def create(person: User, tenant: Tenant, ref: str) -> Team:
 
 def add(person: User, team_id: UUID, username: str) -> Team:
     """One more person. Raises NotFound, Forbidden, or FieldErrors beside `username`."""
-    team = _team(person, team_id)
+    team, username = _team(person, team_id), check_text(username, "username", most=150)
     member = Membership.objects.filter(tenant=team.tenant_id, person__username=username, person__is_active=True)
     found = member.select_related("person").first()
     if found is None:
@@ -55,8 +56,8 @@ def add(person: User, team_id: UUID, username: str) -> Team:
 
 
 def remove(person: User, team_id: UUID, username: str) -> Team:
-    """One person less. Raises NotFound, Forbidden, or Conflict when the person is not in it."""
-    team = _team(person, team_id)
+    """One person less. Raises NotFound, Forbidden, FieldErrors, or Conflict when the person is not in it."""
+    team, username = _team(person, team_id), check_text(username, "username", most=150)
     gone, _ = TeamMember.objects.filter(team=team, person__username=username).delete()
     if not gone:
         raise Conflict("This person is not in the team any more; nothing was changed.")

@@ -27,6 +27,7 @@ class Asked:
     rules: Rules
     agreed: tuple[Vote, ...]  # agreements that were not taken back
     places: frozenset[int]  # who has spoken, and for whom it was spoken
+    nonces: frozenset[str]  # of every form that was recorded, also of what was taken back
 
 
 def locked(ids: Sequence[UUID]) -> dict[UUID, Asked]:
@@ -37,17 +38,21 @@ def locked(ids: Sequence[UUID]) -> dict[UUID, Asked]:
         [list(ids)],
     )
     said: dict[UUID, list[tuple[str, Vote]]] = {}
-    for approval, verdict, *vote in rows.run(
-        "SELECT approval_id, verdict, person_id, review, for_person_id FROM approvals_decision"
-        " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY decided_at, id",
+    nonces: dict[UUID, set[str]] = {}
+    for approval, nonce, stands, verdict, *vote in rows.run(
+        "SELECT approval_id, nonce, withdrawn_at IS NULL, verdict, person_id, review, for_person_id"
+        " FROM approvals_decision WHERE approval_id = ANY(%s) ORDER BY decided_at, id",
         [list(ids)],
     ):
-        said.setdefault(approval, []).append((verdict, Vote(*vote)))
+        nonces.setdefault(approval, set()).add(nonce)
+        if stands:
+            said.setdefault(approval, []).append((verdict, Vote(*vote)))
     return {
         id: Asked(
             state, deadline, mark, frozen(json.loads(rules), quorum),
             tuple(vote for verdict, vote in said.get(id, ()) if verdict == "approve"),
             frozenset(one for _, vote in said.get(id, ()) for one in (vote.person_id, vote.place)),
+            frozenset(nonces.get(id, ())),
         )
         for id, state, deadline, mark, rules, quorum in held
     }
@@ -55,8 +60,8 @@ def locked(ids: Sequence[UUID]) -> dict[UUID, Asked]:
 
 @dataclass(frozen=True, slots=True)
 class CastVote:
-    """Refused as `already_decided`, `expired`, `stale_facts` or `not_its_turn`, judged under the lock by the database's
-    clock.
+    """Refused as `already_decided`, `form_used`, `expired`, `stale_facts` or `not_its_turn`, judged under the lock by
+    the database's clock.
 
     `completes` is what the caller believes: that with this vote all have agreed. When that is no longer so, the vote
     is refused as `recount` and the caller counts again.
@@ -88,6 +93,8 @@ class CastVote:
     def _judge(self, row: Locked, asked: Asked | None) -> Refusal | None:
         if asked is None or asked.state != "open" or asked.places & {self.person_id, self.vote.place}:
             return Refusal("already_decided")
+        if self.nonce in asked.nonces:
+            return Refusal("form_used")
         if row.now >= asked.deadline_at:
             return Refusal("expired", {"deadline_at": asked.deadline_at})
         if asked.fingerprint != self.fingerprint:
