@@ -42,6 +42,8 @@ def shown(moment: datetime, zone: str) -> str:
 def in_zone(moment: datetime, zone: str) -> str:
     """A moment on that zone's clocks and in UTC, in words that cannot be taken for another zone's."""
     there = moment.astimezone(ZoneInfo(zone) if check_zone(zone) else UTC)
+    if zone == "UTC":
+        return _("%(local)s UTC") % {"local": date_format(there.replace(tzinfo=None), _("D j M Y, H:i"))}
     local_text = date_format(there.replace(tzinfo=None), _("D j M Y, H:i"))
     return _("%(local)s in %(zone)s (%(utc)s UTC)") % {
         "local": local_text, "zone": zone, "utc": f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"}

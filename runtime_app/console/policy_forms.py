@@ -54,7 +54,7 @@ class PolicyForm(forms.Form):
         for name in LIMITS:
             self._limits(name)
         self.fields["why"] = forms.CharField(
-            label=gettext_lazy("Why it changes"), max_length=_MOST, required=False,
+            label=gettext_lazy("Why it changes"), max_length=_MOST, required=False,  # needed to propose, not to look
             help_text=gettext_lazy("The second person reads this, and it stays in the history."),
             widget=forms.Textarea(attrs={"rows": 2}),
         )
@@ -63,8 +63,9 @@ class PolicyForm(forms.Form):
 
     def _add_review(self, place: str) -> None:
         self.fields[f"{place}.name"] = _line(_("Name of the review"), _("A short word, such as risk or finance."))
+        self.fields[f"{place}.name"].required = True
         self.fields[f"{place}.quorum"] = forms.IntegerField(
-            label=_("How many people must agree"), required=False, min_value=1, max_value=QUORUM_MOST,
+            label=_("How many people must agree"), min_value=1, max_value=QUORUM_MOST,
             widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
         )
         self._limits(f"{place}.above")
@@ -72,20 +73,20 @@ class PolicyForm(forms.Form):
 
     def _add_rest(self) -> None:
         order = [(IN_PARALLEL, _("all at the same time")), (IN_ORDER, _("one after another, as they stand here"))]
-        self.fields["order"] = forms.ChoiceField(label=_("Reviews are asked"), choices=order, required=False)
+        self.fields["order"] = forms.ChoiceField(label=_("Reviews are asked"), choices=order)
         kinds = [("elapsed", _("so many hours")), ("working", _("so many working hours")),
                  ("end_of_day", _("until the end of a day"))]
-        self.fields["term.kind"] = forms.ChoiceField(label=_("People have"), choices=kinds, required=False)
-        self.fields["term.hours"] = _number(_("Hours"), _("For the first two."))
+        self.fields["term.kind"] = forms.ChoiceField(label=_("People have"), choices=kinds)
+        self.fields["term.hours"] = _number(_("Hours (for the first two)"))
         self.fields["term.days"] = forms.IntegerField(
-            label=_("Days later"), required=False, min_value=0, max_value=366, help_text=_("0 is the same day."),
+            label=_("Days later (0: the same)"), required=False, min_value=0, max_value=366,
             widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
         )
         self.fields["term.working_days"] = forms.BooleanField(label=_("Count working days only"), required=False)
         days = [(str(n), str(WEEKDAYS[n])) for n in range(7)]
         self.fields["hours.days"] = _some(_("Working days"), days)
         self.fields["hours.opens"] = _line(_("From"), placeholder="09:00")
-        self.fields["hours.closes"] = _line(_("To"), _("00:00 is the end of the day."), placeholder="17:00")
+        self.fields["hours.closes"] = _line(_("To (00:00: the day's end)"), placeholder="17:00")
         self.fields["hours.holidays"] = forms.CharField(
             label=_("Days off"), help_text=_("One on each line, as 2026-12-25."), required=False, max_length=_MOST,
             widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
@@ -106,7 +107,7 @@ class PolicyForm(forms.Form):
         for n in range(count(self.draft, place, "currency", ROWS_MOST)):
             self.fields[f"{place}.{n}.currency"] = _line(_("Currency"), placeholder="EUR", list="currencies")
             self.fields[f"{place}.{n}.amount"] = _line(_("Amount"), inputmode="decimal")
-        self.fields[f"{place}.any"] = _line(_("Any other currency, in minor units"), inputmode="numeric")
+        self.fields[f"{place}.any"] = _line(_("Other currencies, minor units"), inputmode="numeric")
 
     # The draft as rules.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,7 @@ def _review(review: Review, names: Names) -> list[Line]:
     return [
         Line(f"review:{review.name}", _("The review “%(name)s”") % name, agree),
         Line(f"above:{review.name}", _("“%(name)s” is asked for") % name,
-             limits(review.above, _("amounts above %s"), _("every amount"))),
+             limits(review.above, _("above %s"), _("every amount"))),
     ]
 
 
@@ -95,7 +95,7 @@ def term(said: Term) -> str:
 
 
 def hours(said: Hours) -> str:
-    days = ", ".join(str(WEEKDAYS_ABBR[day]) for day in said.days)
+    days = _days(said.days)
     closes = "24:00" if said.closes.second else time_format(said.closes, "H:i")
     text = _("%(days)s, %(opens)s to %(closes)s") % {
         "days": days, "opens": time_format(said.opens, "H:i"), "closes": closes}
@@ -103,6 +103,21 @@ def hours(said: Hours) -> str:
         return text
     off = ", ".join(date_format(day, _("j M Y")) for day in said.holidays)
     return _("%(hours)s; not on %(off)s") % {"hours": text, "off": off}
+
+
+def _days(days: Sequence[int]) -> str:
+    """Three or more days in a row as the first and the last of them."""
+    runs: list[list[int]] = []
+    for day in sorted(days):
+        if runs and runs[-1][-1] == day - 1:
+            runs[-1].append(day)
+        else:
+            runs.append([day])
+    words = [
+        _("%(first)s to %(last)s") % {"first": WEEKDAYS_ABBR[run[0]], "last": WEEKDAYS_ABBR[run[-1]]} if len(run) > 2
+        else ", ".join(str(WEEKDAYS_ABBR[day]) for day in run) for run in runs
+    ]
+    return ", ".join(words)
 
 
 def before(n: float) -> str:

@@ -70,7 +70,7 @@ def _time(label: Any) -> forms.TimeField:
 class PreferencesForm(forms.Form):
     mail = forms.BooleanField(label=gettext_lazy("Tell me by mail"), required=False)
     digest = forms.ChoiceField(
-        label=gettext_lazy("How soon"), required=False, choices=[
+        label=gettext_lazy("How soon"), choices=[
             ("at_once", gettext_lazy("each at once")), ("hourly", gettext_lazy("together, once an hour")),
             ("daily", gettext_lazy("together, once a day at 8:00"))],
     )

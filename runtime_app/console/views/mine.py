@@ -109,11 +109,12 @@ def all_absences(request: HttpRequest, slug: str) -> HttpResponse:
     """Everybody's absences, which administrators enter and end."""
     tenant = tenant_of(request, slug, do="manage_tenant")
     people = sorted(members.names(tenant).items(), key=lambda one: one[1])
-    form = AbsenceForm(request.POST or None, able=_able(tenant), zone=tenant.time_zone, people=people)
+    zone = local_times.own_zone()
+    form = AbsenceForm(request.POST or None, able=_able(tenant), zone=zone, people=people)
     if request.method == "POST":
         chosen = User.objects.filter(memberships__tenant=tenant, username=request.POST.get("person", "").replace(
             "\x00", "")).first()
-        if _entered(request, tenant, form, chosen, tenant.time_zone):
+        if _entered(request, tenant, form, chosen, zone):
             return redirect("absences", tenant.slug)
     context = {"form": form, "coming": absences.coming(tenancy.person(request), tenant), "now": now()}
     return render(request, "mine/all_absences.html", context, status=422 if request.method == "POST" else 200)

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
+from approvals import stuck
 from runtime_app import access
 from runtime_app.console import counts, tenancy
 from runtime_app.console.views.door import page
@@ -22,7 +23,16 @@ def start(request: HttpRequest) -> HttpResponse:
     tasks = access.tasks(person).filter(tenant=tenant)
     mine = tasks.filter(requester=person) if access.may(person, tenant.id, "request_tasks") else tasks
     recent = list(mine.order_by("-created_at", "-id")[:8])
-    return render(request, "console/start.html", {"cards": _cards(person, tenant), "rows": recent, "first": True})
+    context = {"cards": _cards(person, tenant), "rows": recent, "first": True, **_in_vain(person, tenant)}
+    return render(request, "console/start.html", context)
+
+
+def _in_vain(person: User, tenant: Tenant) -> dict[str, Any]:
+    """What administrators must know at once: rules that nobody can meet, and open approvals that lack people."""
+    if not access.may(person, tenant.id, "manage_tenant"):
+        return {}
+    found = stuck.lacking_people(tenant)
+    return {"unsatisfiable": stuck.unsatisfiable(tenant), "stuck": found[:5], "stuck_more": len(found) > 5}
 
 
 def _cards(person: User, tenant: Tenant) -> list[dict[str, Any]]:
