@@ -73,7 +73,7 @@ def compose(deliveries: Sequence[Delivery]) -> EmailMessage:
     if len(news) > 1:
         subject = ngettext("%(n)s message about approvals", "%(n)s messages about approvals", len(news)) % {
             "n": len(news)}
-    body = render_to_string("mail/news.txt", {"news": news, "tenant": tenant.name})
+    body = render_to_string("mail/news.txt", {"news": news, "tenant": tenant.name}).strip() + "\n"
     return EmailMessage(
         _one_line(subject), body, to=[person.email],
         headers={
