@@ -119,7 +119,7 @@ def _overlaps(
 def end(by: User, absence_id: UUID) -> Absence:
     """End it now, or before it begins. Raises NotFound, Forbidden or Conflict (it has ended)."""
     access.forget(by)
-    absence = Absence.objects.filter(pk=absence_id).filter(
+    absence = Absence.objects.select_related("tenant").filter(pk=absence_id).filter(
         Q(person=by) | Q(tenant_id__in=access.tenant_ids(by, "manage_tenant"))
     ).first()
     if absence is None or not access.may(by, absence.tenant_id, "see_tasks"):

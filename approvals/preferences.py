@@ -11,6 +11,7 @@ from approvals.models import Preferences
 from approvals.models.delivery import DIGESTS
 from runtime_app.errors import FieldErrors
 from runtime_app.models import User
+from runtime_app.points import point
 
 
 def of(person: User) -> Preferences:
@@ -18,7 +19,7 @@ def of(person: User) -> Preferences:
     return Preferences.objects.filter(person=person).first() or Preferences(person=person)
 
 
-def save(
+def keep(
     person: User, *, mail: bool, digest: str, quiet_from: time | None, quiet_to: time | None, time_zone: str
 ) -> Preferences:
     """Keep them. `time_zone` empty: the browser's. Quiet hours may go over midnight. Raises FieldErrors."""
@@ -34,8 +35,11 @@ def save(
     if errors:
         raise FieldErrors(errors)
     wanted = {"mail": mail, "digest": digest, "quiet_from": quiet_from, "quiet_to": quiet_to}
+    point("preferences.keep.begin")
     with transaction.atomic():
         User.objects.filter(pk=person.pk).update(time_zone=time_zone)
         kept, _ = Preferences.objects.update_or_create(person=person, defaults=wanted)
+        point("preferences.keep.commit")
+    point("preferences.keep.committed")
     person.time_zone = time_zone
     return kept

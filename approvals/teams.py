@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
-
 from approvals.models import Policy, Team, TeamMember
 from runtime_app import access
 from runtime_app.errors import Conflict, FieldErrors, Forbidden, NotFound
@@ -35,11 +33,10 @@ def create(person: User, tenant: Tenant, ref: str) -> Team:
         raise FieldErrors({"ref": "Use small letters, digits, - and _, beginning with a letter, at most 40."})
     if Team.objects.filter(tenant=tenant).count() >= MOST:
         raise FieldErrors({"ref": f"There are {MOST} teams already."})
-    try:
-        with transaction.atomic():
-            return Team.objects.create(tenant=tenant, ref=ref)
-    except IntegrityError:
-        raise FieldErrors({"ref": "There is a team of this name already."}) from None
+    made, fresh = Team.objects.get_or_create(tenant=tenant, ref=ref)
+    if not fresh:
+        raise FieldErrors({"ref": "There is a team of this name already."})
+    return made
 
 
 def add(person: User, team_id: UUID, username: str) -> Team:

@@ -156,7 +156,7 @@ def absence_end(request: HttpRequest, id: UUID) -> HttpResponse:
     messages.success(request, _("The absence is ended; the substitute does not stand in any more."))
     if ended.person_id == person.pk:
         return redirect("mine_absences")
-    return redirect("absences", Tenant.objects.get(pk=ended.tenant_id).slug)
+    return redirect("absences", ended.tenant.slug)
 
 
 @page("GET", "POST")
@@ -168,7 +168,7 @@ def own_preferences(request: HttpRequest) -> HttpResponse:
         form = PreferencesForm(request.POST)
         try:
             if form.is_valid():
-                preferences.save(person, **form.cleaned_data)
+                preferences.keep(person, **form.cleaned_data)
                 messages.success(request, _("Your preferences are kept."))
                 return redirect("mine_preferences")
         except FieldErrors as refused:
