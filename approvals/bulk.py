@@ -116,6 +116,11 @@ def _checked(verdict: str, reason: str) -> str:
     return reason
 
 
+def _why(refused: RuntimeAppError) -> str:
+    first = refused.facts.get("decided_by")
+    return f"{first} decided this first; yours was not recorded." if first else refused.message
+
+
 def _decide(person: User, bulk: Bulk, item: BulkItem, password_at: datetime | None) -> None:
     """The item's own id is the nonce, so that however often this runs it is decided once."""
     try:
@@ -124,7 +129,7 @@ def _decide(person: User, bulk: Bulk, item: BulkItem, password_at: datetime | No
             revision=item.revision, nonce=item.pk.hex, password_at=password_at, bulk=bulk.pk,
         )
     except RuntimeAppError as refused:
-        result, said = "refused", refused.message
+        result, said = "refused", _why(refused)
     else:
         result, said = "decided", ""
     BulkItem.objects.filter(pk=item.pk, result="chosen").update(result=result, said=said[:300])

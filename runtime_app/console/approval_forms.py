@@ -15,7 +15,7 @@ _MOST = 5000  # characters a field takes before its own rule looks at it
 
 class CommentForm(forms.Form):
     text = forms.CharField(
-        label=gettext_lazy("Comment"), max_length=_MOST, required=False, widget=forms.Textarea(attrs={"rows": 2}),
+        label=gettext_lazy("Comment"), max_length=_MOST, widget=forms.Textarea(attrs={"rows": 2}),
         help_text=gettext_lazy("Everybody who sees this approval reads it. It decides nothing."),
     )
 
@@ -36,7 +36,7 @@ class HandOverForm(forms.Form):
 class SnoozeForm(forms.Form):
     """`until` is a name of `AHEAD`, so that no clock of the reader's has to be parsed."""
 
-    until = forms.ChoiceField(label=gettext_lazy("Until"))
+    until = forms.ChoiceField(label=gettext_lazy("Put it away until"))
     prefix = "snooze"
 
     def __init__(self, *args: object, now: datetime, deadline: datetime, **kwargs: object) -> None:

@@ -151,7 +151,15 @@ def _password() -> forms.CharField:
     )
 
 
-class TogetherForm(forms.Form):
+class _WithPassword(forms.Form):
+    use_required_attribute = False  # to reject needs no password
+
+    def need_password(self) -> None:
+        """Show it as a field that has to be filled in."""
+        self.fields["password"].required = True
+
+
+class TogetherForm(_WithPassword):
     """One word for a whole selection."""
 
     reason = forms.CharField(
@@ -161,7 +169,7 @@ class TogetherForm(forms.Form):
     password = _password()
 
 
-class DecisionForm(forms.Form):
+class DecisionForm(_WithPassword):
     """The hidden inputs bind the decision to the exact question that was read."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput)

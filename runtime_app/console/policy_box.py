@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -143,18 +146,19 @@ def _lines(asked: Approval, rules: Rules, names: Mapping[str, str]) -> list[Fact
     lines.append(Fact(_("Decide before"), moments.as_moment(asked.deadline_at)))
     lines.append(Fact(_("Without a decision"), _("it is refused, and no money moves")))
     if asked.escalated_at is not None:
-        said = _("since %(when)s also: %(who)s")
-        lines.append(Fact(_("Escalated"), said % {
-            "when": moments.as_moment(asked.escalated_at), "who": policy_words.who(rules.escalate_to, names)}))
+        lines.append(Fact(_("Escalated"), _then_also(asked.escalated_at, rules, names)))
     elif asked.escalate_at is not None and rules.escalate_to:
-        said = _("%(when)s, then also: %(who)s")
-        lines.append(Fact(_("Escalation"), said % {
-            "when": moments.as_moment(asked.escalate_at), "who": policy_words.who(rules.escalate_to, names)}))
+        lines.append(Fact(_("Escalation"), _then_also(asked.escalate_at, rules, names)))
     if asked.remind_at is not None:
         lines.append(Fact(_("Reminder"), moments.as_moment(asked.remind_at)))
     if rules.asks_password(amount, currency):
         lines.append(Fact(_("Password"), _("asked for once more to approve this amount")))
     return lines
+
+
+def _then_also(at: datetime, rules: Rules, names: Mapping[str, str]) -> SafeString:
+    who = _("from then on also: %(who)s") % {"who": policy_words.who(rules.escalate_to, names)}
+    return format_html("{}, {}", moments.as_moment(at), who)
 
 
 def _why(asked: Approval, rules: Rules) -> str:

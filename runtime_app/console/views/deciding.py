@@ -54,8 +54,11 @@ def approval(request: HttpRequest, id: UUID) -> HttpResponse:
 
 
 def _decide(request: HttpRequest, person: User, asked: Approval, form: DecisionForm) -> HttpResponse:
-    if not form.is_valid() or form.cleaned_data["approval"] != str(asked.id):
+    whole = form.is_valid() or not any(form.fields[name].widget.is_hidden for name in form.errors)
+    if not whole or form.cleaned_data["approval"] != str(asked.id):
         raise FieldErrors({"form": _("This form is not complete; nothing was recorded. Open the page again.")})
+    if form.errors:
+        raise FieldErrors({})  # they stand beside their fields
     verdict = request.POST.get("decision", "")
     if form.cleaned_data["password"] and verdict == "approve":
         passwords.check(request, form.cleaned_data["password"])
@@ -88,11 +91,14 @@ def decision_page(
         "revision": task.revision, "fingerprint": asked.fingerprint, "approval": asked.id,
         "nonce": secrets.token_urlsafe(24),
     })
+    asks = _asks_password(asked) and not passwords.is_fresh(request)
+    password = form is not None and (asks or bool(form.is_bound and form.errors.get("password")))
+    if form is not None and password:
+        form.need_password()
     others = Approval.objects.filter(task=task).order_by("asked_at", "id")
     earlier = others.filter(asked_at__lt=asked.asked_at).last()
     newer = others.filter(asked_at__gt=asked.asked_at).last()
     through = passed_on_by(task)
-    asks = places.rules_of(asked).asks_password(asked.facts["amount_minor"], asked.facts["currency"])
     mine = next((d for d in given if d.person_id == person.pk and d.withdrawn_at is None), None)
     following = inbox.following(person, asked.tenant, wish) if why_not else None
     context = {
@@ -102,8 +108,7 @@ def decision_page(
         "facts": facts.of_approval(asked), "box": box, "risk": risk.of_approval(asked),
         "diff": facts.changes(earlier, asked) if earlier else [], "place": place,
         "place_text": _in_whose_place(place),
-        "password": form is not None and (
-            (asks and not passwords.is_fresh(request)) or bool(form.is_bound and form.errors.get("password"))),
+        "password": password,
         "votes": box.agreed, "near": asked.state == OPEN and (asked.deadline_at - moment).total_seconds() < 86400,
         "left": asked.deadline_at - moment, "deliveries": telling.of_approval(asked),
         "amount_words": money_words(asked.facts.get("amount_minor"), asked.facts.get("currency")),
@@ -131,6 +136,10 @@ def _place(person: User, asked: Approval, given: Sequence[Decision], moment: dat
         closed = {"state": words.look(words.APPROVAL, asked.state).word, "when": when(asked.closed_at)}
         return _("This is closed: %(state)s, %(when)s.") % closed
     return places.place(person, asked)
+
+
+def _asks_password(asked: Approval) -> bool:
+    return places.rules_of(asked).asks_password(asked.facts["amount_minor"], asked.facts["currency"])
 
 
 def _in_whose_place(place: Any) -> str:

@@ -9,7 +9,6 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from approvals import bulk, places
 from approvals.models import Bulk, BulkItem
@@ -17,7 +16,7 @@ from runtime_app.console import passwords, tenancy
 from runtime_app.console.forms import TogetherForm, show_refusal
 from runtime_app.console.inbox import Wish
 from runtime_app.console.views.door import page
-from runtime_app.errors import Conflict, FieldErrors, PasswordNeeded
+from runtime_app.errors import FieldErrors, PasswordNeeded
 
 
 @page("POST")
@@ -40,7 +39,7 @@ def together(request: HttpRequest, id: UUID) -> HttpResponse:
     try:
         verdict = request.POST.get("decision", "")
         if not form.is_valid():
-            raise FieldErrors({"form": _("This form is not complete; nothing was recorded. Open the page again.")})
+            raise FieldErrors({})  # they stand beside their fields
         if form.cleaned_data["password"] and verdict == "approve":
             passwords.check(request, form.cleaned_data["password"])
         bulk.decide(person, id, verdict=verdict, reason=form.cleaned_data["reason"],
@@ -49,8 +48,6 @@ def together(request: HttpRequest, id: UUID) -> HttpResponse:
         show_refusal(form, refused)
     except PasswordNeeded as needed:
         form.add_error("password", needed.message)
-    except Conflict as lost:
-        form.add_error(None, lost.message)
     else:
         wish = Wish.kept(request.POST.get("from", ""))
         return redirect(reverse("approvals_together", args=[id]) + wish.carried)
@@ -63,9 +60,12 @@ def _page(request: HttpRequest, made: Bulk, bound: TogetherForm | None = None) -
     open_still = made.decided_at is None
     form = (bound or TogetherForm()) if open_still else None
     asks = any(_asks_password(item) for item in items) and not passwords.is_fresh(request)
+    password = form is not None and (asks or bool(form.is_bound and form.errors.get("password")))
+    if form is not None and password:
+        form.need_password()
     context = {
         "bulk": made, "items": items, "form": form, "totals": _totals(items), "number": len(items),
-        "password": form is not None and (asks or bool(form.is_bound and form.errors.get("password"))),
+        "password": password,
         "decided": sum(item.result == "decided" for item in items),
         "refused": sum(item.result == "refused" for item in items),
         "left": sum(item.result == "chosen" for item in items), "back_url": wish.url(), "query": wish.query(),
