@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
-from django.contrib.auth import authenticate, logout
+from django.contrib.auth import HASH_SESSION_KEY, authenticate, logout
 from django.contrib.auth import views as auth
 from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpRequest, HttpResponse
@@ -54,7 +54,10 @@ def check(request: HttpRequest, password: str) -> None:
     ones in a row the session ends with Forbidden."""
     person = tenancy.person(request)
     fits = 0 < len(password) <= _LONGEST
-    if fits and authenticate(request, username=person.username, password=password) is not None:
+    found = authenticate(request, username=person.username, password=password) if fits else None
+    if found is not None:
+        # Its hash may just have been made anew with what is current; the session goes on with it.
+        request.session[HASH_SESSION_KEY] = found.get_session_auth_hash()
         _note(request)
         return
     wrong = int(request.session.get(_WRONG, 0)) + 1
