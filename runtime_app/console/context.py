@@ -68,6 +68,7 @@ def _navigation(request: HttpRequest, person: User, tenant: Tenant) -> list[dict
         items.append({"url": reverse("absences", args=[tenant.slug]), "icon": "calendar", "label": _("Absences")})
         url = reverse("accounts", args=[tenant.slug])
         items.append({"url": url, "icon": "key", "label": _("Accounts")})
+        items.append({"url": reverse("webhooks", args=[tenant.slug]), "icon": "flag", "label": _("Webhooks")})
     start, fits = items[0]["url"], [item["url"] for item in items if request.path.startswith(item["url"])]
     nearest = max(fits, key=len, default="")
     for item in items:

@@ -19,6 +19,7 @@ from runtime_app.console.views import (
     start,
     tasks,
     together,
+    webhooks,
 )
 
 urlpatterns = [
@@ -61,6 +62,8 @@ urlpatterns = [
     path("reconciliation/days/<uuid:id>/upload/", days.day_upload, name="day_upload"),
     path("reconciliation/days/<uuid:id>/close/", days.day_close, name="day_close"),
     *rules_urls.urlpatterns,
+    path("tenants/<slug:slug>/webhooks/", webhooks.webhooks_page, name="webhooks"),
+    path("tenants/<slug:slug>/webhooks/<uuid:id>/drop/", webhooks.webhook_drop, name="webhook_drop"),
     path("tenants/<slug:slug>/accounts/", accounts.accounts_list, name="accounts"),
     path("tenants/<slug:slug>/accounts/new/", accounts.account_new, name="account_new"),
     path("tenants/<slug:slug>/accounts/<uuid:id>/", accounts.account, name="account"),
