@@ -21,7 +21,7 @@ from django.db.models.functions import Cast, JSONObject
 from approvals import absences, simulation, standing
 from approvals.counting import Vote, open_reviews
 from approvals.given import parties
-from approvals.models import OPEN, Approval, Decision
+from approvals.models import OPEN, Approval, Decision, Policy
 from approvals.rules import Rules
 from approvals.rules_json import frozen
 from approvals.standing import Standing
@@ -145,10 +145,13 @@ def _seen(row: tuple[Any, ...]) -> Seen:
 
 
 def named(person: User, tenant_id: UUID) -> Q:
-    """Approvals whose rules name this person, or a team of the person's."""
+    """Approvals whose rules name this person, or a team of the person's. Only what was asked under a policy that names
+    them is looked at."""
     own = standing.of_people([tenant_id], [person.pk]).get((tenant_id, person.pk))
     whos = [{"people": [person.username]}, *({"teams": [team]} for team in sorted(own.teams if own else ()))]
-    return _any(Q(rules__contains={"reviews": [{"who": who}]}) for who in whos)
+    names = _any(Q(rules__contains={"reviews": [{"who": who}]}) for who in whos)
+    policies = list(Policy.objects.filter(names, tenant_id=tenant_id).values_list("id", flat=True))
+    return Q(policy_id__in=policies) & names
 
 
 def _any(conditions: Iterable[Q]) -> Q:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page
 
+from approvals import verbs
 from runtime_app import tasks
 from runtime_app.models import User
 from tests.browser.conftest import DESK, PHONE, Window, axe
@@ -55,6 +57,10 @@ def sights(world: World) -> list[Sight]:
     tasks.amend(world.rita, amended.id, revision=before.task.revision, amount_minor=7000, reason=None)
     world.clock(hours=52)
     again = world.approval(amended)
+    verbs.comment(world.abel, again.id, text=MARKUP)
+    held = world.approval(world.ask(world.order(), 6100, reason=MARKUP))
+    verbs.hand_over(world.abel, held.id, to="ada", text=MARKUP)
+    verbs.save_filter(world.ada, world.amber.id, name=MARKUP[:60], query=f"show=open&q={quote(MARKUP)}")
     w, operation = world, world.operation(pending)
     return [
         Sight("sign-in", None, "/accounts/login/"),
@@ -71,6 +77,10 @@ def sights(world: World) -> list[Sight]:
         Sight("asking, second step", w.rita, f"/tasks/new/?order_ref={order}"),
         Sight("approvals", w.ada, "/approvals/"),
         Sight("approvals, closed", w.ada, "/approvals/?show=decided"),
+        Sight("approvals, in one's own hand", w.ada, "/approvals/?show=mine"),
+        Sight("approvals, filtered wrongly", w.ada, f"/approvals/?show=open&q={quote(MARKUP)}&least=x&before=y"),
+        Sight("approvals, of one who decides nothing", w.ava, "/approvals/"),
+        Sight("a decision in one's own hand", w.ada, f"/approvals/{held.id}/?from=show%3Dmine"),
         Sight("a decision", w.ada, f"/approvals/{again.id}/"),
         Sight("a decision that was taken", w.ada, f"/approvals/{asked.id}/"),
         Sight("a decision that was superseded", w.abel, f"/approvals/{before.id}/"),

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals import verbs
-from approvals.models import Approval, Decision, Note, Snooze
+from approvals.models import Approval, Decision, Delivery, Note, Snooze
 from runtime_app import members, rows, tasks
 from runtime_app.models import User
 from tests.approvals.test_policies import in_force, review, rules, team
@@ -194,6 +194,17 @@ def test_it_is_handed_over_to_somebody_who_may_decide(world: World, visit: Visit
     assert Approval.objects.get().claimed_by == world.abel
     assert ada.send(f"/approvals/{one.id}/claim/", form).status_code == 409
     assert ada.send(page, {**ada.form(page), "decision": "approve"}).status_code == 302, "others may still decide"
+
+
+def test_who_was_told_and_what_became_of_it_is_shown(world: World, visit: Visit) -> None:
+    """Issue point 6: each delivery is visible, with its last error in words and nothing of it as markup."""
+    one = asked(world)
+    for what, state, error in (("asked", "sent", ""), ("reminder", "dead", "<i>no such mailbox</i>")):
+        Delivery.objects.create(tenant=world.amber, approval=one, what=what, person=world.ada, state=state, tries=3,
+                                dedup_key=f"test-{what}", last_error=error)
+    text = visit(world.sam).text(page_of(one))
+    assert "asked to decide" in text and "Given up" in text and "3 tries" in text
+    assert "&lt;i&gt;no such mailbox" in text and "<i>no" not in text
 
 
 def test_it_is_put_away_for_a_named_time_only(world: World, visit: Visit) -> None:
