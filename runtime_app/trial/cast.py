@@ -22,6 +22,7 @@ class Company:
     time_zone: str
     threshold_minor: int
     people: tuple[Person, ...]
+    teams: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 BOTH = Person("noor", "Noor Haddad", ("support",))  # works for both companies
@@ -33,13 +34,16 @@ COMPANIES = (
             Person("rita", "Rita Okafor", ("requester",)),
             Person("ada", "Ada Lindqvist", ("approver",)),
             Person("abel", "Abel Moreau", ("approver",), "America/New_York"),
+            Person("astrid", "Astrid Vik", ("approver",)),
             Person("sam", "Sam Whitfield", ("support",)),
             Person("olga", "Olga Petrenko", ("operator",)),
             Person("otto", "Otto Lehmann", ("operator",)),  # some acts on a case need two
             Person("tom", "Tom Nakamura", ("tenant_admin",)),
+            Person("thea", "Thea Novak", ("tenant_admin",)),  # a policy needs two
             Person("ava", "Ava Brandt", ("auditor",)),
             BOTH,
         ),
+        (("finance", ("abel", "astrid")), ("risk", ("ada", "astrid"))),
     ),
     Company(
         "birch", "Birch Books", "Asia/Shanghai", 5000,
@@ -51,11 +55,31 @@ COMPANIES = (
             Person("omar", "Omar Said", ("operator",)),
             Person("orla", "Orla Byrne", ("operator",)),
             Person("tim", "Tim Adeyemi", ("tenant_admin",)),
+            Person("tara", "Tara Singh", ("tenant_admin",)),
             Person("umi", "Umi Tanaka", ("auditor",)),
             BOTH,
         ),
+        (("finance", ("bea", "bo")),),
     ),
 )
+
+
+def policy(threshold_minor: int, deadline: float) -> dict[str, Any]:
+    """The rules of the one company that has a policy of its own: what is built in for amounts as those of the listed
+    orders, and a second review for more. `deadline` in seconds.
+    """
+    return {
+        "reviews": [
+            {"name": "approval", "who": {"roles": [{"name": "approver"}]}, "above": {"*": threshold_minor}},
+            {"name": "finance", "who": {"teams": ["finance"]}, "above": {"*": _LARGE}},
+        ],
+        "term": {"kind": "elapsed", "hours": deadline / 3600}, "remind": 24, "escalate": 4,
+        "escalate_to": {"anyone": True}, "password_above": {"*": _LARGE}, "bulk_up_to": {"*": 2 * threshold_minor},
+    }
+
+
+POLICY_TENANT = "amber"
+_LARGE = 100_000  # more than any listed order has
 CURRENCIES = ("CNY", "USD", "JPY", "KWD")
 ORDERS_EACH = 10
 

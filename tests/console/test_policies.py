@@ -206,6 +206,7 @@ def test_a_draft_of_a_version_that_was_replaced_is_not_proposed(world: World, vi
     in_force(world, rules(review()))
     answer = tom.send(NEW, form | DRAFT)
     assert answer.status_code == 409 and "Another version came in force" in plain(answer.content.decode())
+    assert tom.send(NEW, DRAFT | {"csrfmiddlewaretoken": form["csrfmiddlewaretoken"]}).status_code == 409
     assert propose(tom).status_code == 302
     assert propose(visit(User.objects.get(username="tessa"))).status_code == 409
 

@@ -97,7 +97,10 @@ def policy_version(request: HttpRequest, slug: str, id: UUID) -> HttpResponse:
     """One version in words."""
     tenant = tenant_of(request, slug)
     policy = policies.one(tenancy.person(request), tenant, id)
-    context = {"policy": policy, "lines": policy_words.lines(load(policy.rules), members.names(tenant))}
+    context = {
+        "policy": policy, "lines": policy_words.lines(load(policy.rules), members.names(tenant)),
+        "manages": _manages(request, tenant),
+    }
     return render(request, "policies/version.html", context)
 
 
@@ -215,6 +218,8 @@ def _checked(request: HttpRequest, tenant: Tenant, current: Held, form: PolicyFo
     """What the draft would do; or, when that was pressed, its proposal. Raises FieldErrors or Conflict."""
     person = tenancy.person(request)
     if not form.is_valid():
+        if "base" in form.errors:
+            raise Conflict(_("This form is not complete; nothing was recorded. Open the page again."))
         return _editor(request, tenant, current, form, status=422)
     said, base = form.rules(), form.cleaned_data["base"]
     if request.POST.get("do") != "propose":
