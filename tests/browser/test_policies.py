@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from approvals import absences, policies
+from approvals import absences, policies, webhooks
 from approvals.models import Policy
 from runtime_app import members, rows
 from runtime_app.models import User
@@ -46,6 +46,7 @@ def sights(world: World) -> list[Sight]:
     absences.enter(world.ada, world.amber, person=world.ada, substitute="abel", starts_at=now - timedelta(hours=1),
                    ends_at=now + timedelta(days=3), note=MARKUP[:150])
     tessa = User.objects.get(username="tessa")
+    webhooks.add_endpoint(world.tom, world.amber, f"http://127.0.0.1:9/{'long-' * 40}")
     members.take_role(world.abel, world.amber, "approver")  # from now on the proposed rules cannot be met
     w = world
     return [
@@ -57,6 +58,7 @@ def sights(world: World) -> list[Sight]:
         Sight("the simulator", w.tom, f"{PAGE}try/?amount=1500.00&currency=USD&requester=rita&at=2026-12-24T16:00"),
         Sight("the simulator, refused", w.tom, f"{PAGE}try/?amount=x&currency=USD"),
         Sight("teams", w.tom, "/tenants/amber/teams/"),
+        Sight("webhooks", w.tom, "/tenants/amber/webhooks/"),
         Sight("absences", w.tom, "/tenants/amber/absences/"),
         Sight("the start of an administrator", w.tom, "/"),
         Sight("my decisions", w.ada, "/mine/"),
