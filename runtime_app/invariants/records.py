@@ -26,6 +26,8 @@ _OWNED = (
     ("runtime_app_hold", "balance_id", "runtime_app_balance"),
     ("approvals_approval", "task_id", "runtime_app_task"),
     ("approvals_decision", "approval_id", "approvals_approval"),
+    ("approvals_note", "approval_id", "approvals_approval"),
+    ("approvals_delivery", "approval_id", "approvals_approval"),
     ("runtime_app_case", "operation_id", "runtime_app_operation"),
     ("runtime_app_case", "task_id", "runtime_app_task"),
     ("runtime_app_case", "account_id", "runtime_app_account"),

@@ -73,6 +73,41 @@ TASKS = (
         " JOIN approvals_approval a ON a.id = d.approval_id WHERE d.fingerprint <> a.fingerprint",
     ),
     Invariant(
+        "decision_in_time", "Nobody decides when the time to decide is over.",
+        "SELECT d.id, 'decided at ' || d.decided_at || ', yet approval ' || a.id || ' ended at ' || a.deadline_at"
+        " FROM approvals_decision d JOIN approvals_approval a ON a.id = d.approval_id"
+        " WHERE d.decided_at >= a.deadline_at",
+    ),
+    Invariant(
+        "decider_did_not_change_it", "Nobody decides a request that the same person has changed.",
+        "SELECT d.id, 'task ' || t.id || ' changed and decided by person ' || d.person_id FROM approvals_decision d"
+        " JOIN approvals_approval a ON a.id = d.approval_id JOIN runtime_app_task t ON t.id = a.task_id"
+        " WHERE a.state IN ('open', 'approved') AND d.withdrawn_at IS NULL"
+        " AND (t.state -> 'shaped_by' @> to_jsonb(d.person_id) OR t.state -> 'shaped_by' @> to_jsonb(d.for_person_id))",
+    ),
+    Invariant(
+        "one_voice_each", "Of an approval nobody is heard twice, neither by an own word nor by a substitute's.",
+        "SELECT d.id, 'person ' || v.person || ' is heard more than once of approval ' || d.approval_id"
+        " FROM approvals_decision d CROSS JOIN LATERAL (VALUES (d.person_id), (d.for_person_id)) v(person)"
+        " WHERE d.withdrawn_at IS NULL AND (d.for_person_id = d.person_id OR EXISTS (SELECT 1 FROM approvals_decision o"
+        " WHERE o.approval_id = d.approval_id AND o.id <> d.id AND o.withdrawn_at IS NULL"
+        " AND v.person IN (o.person_id, o.for_person_id)))",
+    ),
+    Invariant(
+        "approved_by_every_review", "What is approved has as many agreements in each review as its rules ask for.",
+        "SELECT a.id, 'the ' || (r ->> 'name') || ' review lacks people' FROM approvals_approval a"
+        " CROSS JOIN LATERAL jsonb_array_elements(coalesce(a.rules -> 'reviews', '[]')) r"
+        " WHERE a.state = 'approved' AND (r ->> 'quorum')::int > (SELECT count(*) FROM approvals_decision d"
+        " WHERE d.approval_id = a.id AND d.review = r ->> 'name' AND d.verdict = 'approve' AND d.withdrawn_at IS NULL)",
+    ),
+    Invariant(
+        "end_is_somebodys_word", "What was rejected, or sent back with a question, was so by one person's word.",
+        "SELECT a.id, a.state || ', and nobody said so' FROM approvals_approval a"
+        " WHERE a.state IN ('rejected', 'input_asked') AND NOT EXISTS (SELECT 1 FROM approvals_decision d"
+        " WHERE d.approval_id = a.id AND d.withdrawn_at IS NULL"
+        " AND d.verdict = CASE a.state WHEN 'rejected' THEN 'reject' ELSE 'ask_input' END)",
+    ),
+    Invariant(
         "approval_used_is_valid",
         "What was submitted above the threshold rests on a given approval of exactly these facts by enough people.",
         "SELECT o.id, CASE WHEN a.id IS NULL THEN 'no approval' ELSE 'approval ' || a.id || ' is ' || a.state END"

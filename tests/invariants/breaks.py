@@ -28,6 +28,14 @@ BREAKS: dict[str, tuple[str, ...]] = {
     "operation_fits_task": ("UPDATE runtime_app_task SET status = 'executing' WHERE id = %(unknown)s",),
     "one_open_question": ("UPDATE approvals_approval SET state = 'expired' WHERE task_id = %(waiting)s",),
     "decider_is_not_requester": ("UPDATE approvals_decision SET person_id = %(rita)s WHERE person_id = %(ada)s",),
+    "decision_in_time": ("UPDATE approvals_decision SET decided_at = decided_at + interval '60 days'",),
+    "decider_did_not_change_it": (
+        "UPDATE runtime_app_task SET state = jsonb_set(state, '{shaped_by}', jsonb_build_array(%(ada)s::bigint))"
+        " WHERE id = %(approved)s",
+    ),
+    "one_voice_each": ("UPDATE approvals_decision SET for_person_id = person_id",),
+    "approved_by_every_review": ("UPDATE approvals_decision SET review = 'another'",),
+    "end_is_somebodys_word": ("UPDATE approvals_approval SET state = 'rejected' WHERE task_id = %(approved)s",),
     "decision_saw_what_was_asked": ("UPDATE approvals_decision SET fingerprint = 'other'",),
     "approval_used_is_valid": ("UPDATE approvals_approval SET fingerprint = 'other' WHERE task_id = %(approved)s",),
     "payment_within_captured": (
@@ -95,5 +103,6 @@ CHILDREN: tuple[tuple[str, str], ...] = (
     ("runtime_app_eventpayload", "task_id = %(done)s AND seq = 1"), ("runtime_app_intent", "task_id = %(done)s"),
     ("runtime_app_call", "operation_id = %(op_done)s"), ("runtime_app_evidence", "operation_id = %(op_done)s"),
     ("runtime_app_attempt", "task_id = %(done)s"), ("runtime_app_step", "task_id = %(done)s"),
-    ("approvals_approval", "task_id = %(waiting)s"), ("approvals_decision", "true"),
+    ("approvals_approval", "task_id = %(waiting)s"), ("approvals_decision", "true"), ("approvals_note", "true"),
+    ("approvals_delivery", "true"),
 )

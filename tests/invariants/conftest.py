@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from approvals import verbs
 from runtime_app import invariants, jobs, tasks
 from runtime_app.invariants import Violation
-from runtime_app.models import Task
+from runtime_app.models import Task, User
 from tests.sandbox_process import SandboxProcess
 from tests.world import World, empty_tables
 
@@ -61,6 +62,7 @@ def story(sandbox: SandboxProcess, django_db_setup: None, django_db_blocker: Any
 
 
 def _told(world: World) -> Story:
+    User.objects.filter(pk=world.ada.pk).update(email="ada@amber.example")
     done = world.ask(world.order(), 1000)
     approved = world.ask(world.order(), 6000)
     world.decide(world.ada, world.approval(approved))
@@ -71,7 +73,7 @@ def _told(world: World) -> Story:
     world.clock(seconds=10)  # past the last moment of a send, and past the horizon
     world.finish(done, approved, declined, resent, cancelled, seconds=40)
     waiting = world.ask(world.order(), 7000)
-    world.approval(waiting)
+    verbs.comment(world.ada, world.approval(waiting).id, text="I look at it today.")
     world.retime(reconcile_after=[3600])
     unknown = _ask(world, 3000, "F4")
     world.until(lambda: "operation.unknown" in world.events(unknown))
