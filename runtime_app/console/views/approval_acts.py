@@ -102,8 +102,7 @@ def hand_over(request: HttpRequest, id: UUID) -> HttpResponse:
     form = deciding.hand_over_form(person, decisions.approval(person, id), request.POST)
 
     def act(person: User) -> object:
-        return verbs.hand_over(person, id, to=request.POST.get("over-to", "")[:150].replace("\x00", ""),
-                               text=request.POST.get("over-text", ""))
+        return verbs.hand_over(person, id, to=request.POST.get("over-to", ""), text=request.POST.get("over-text", ""))
 
     return _or_shown(request, id, act, _("It is handed over."), form, "over_form")
 

@@ -88,7 +88,11 @@ def _fields(asked: Wish, errors: dict[str, str]) -> list[dict[str, Any]]:
         {"name": "requester", "label": _("Asked by")},
         {"name": "before", "label": _("Deadline until"), "type": "date"},
     ]
-    return [{"type": "text", **f, "value": getattr(asked, f["name"]), "error": errors.get(f["name"])} for f in fields]
+    for field in fields:
+        field |= {"value": getattr(asked, field["name"]), "error": errors.get(field["name"])}
+        if field["name"] in errors and field.get("type") == "date":
+            field["type"] = "text"  # a date field would not show what is wrong
+    return [{"type": "text", **field} for field in fields]
 
 
 def away(person: User, tenant: Tenant, moment: datetime) -> dict[str, Any]:
@@ -114,5 +118,5 @@ def filter_save(request: HttpRequest) -> HttpResponse:
 @page("POST")
 def filter_drop(request: HttpRequest) -> HttpResponse:
     tenant, person = tenancy.current(request), tenancy.person(request)
-    verbs.drop_filter(person, tenant.id, name=request.POST.get("name", "")[:60].replace("\x00", ""))
+    verbs.drop_filter(person, tenant.id, name=request.POST.get("name", ""))
     return redirect(Wish.kept(request.POST.get("query", "")).url())

@@ -113,7 +113,7 @@ def all_absences(request: HttpRequest, slug: str) -> HttpResponse:
     form = AbsenceForm(request.POST or None, able=_able(tenant), zone=zone, people=people)
     if request.method == "POST":
         chosen = User.objects.filter(memberships__tenant=tenant, username=request.POST.get("person", "").replace(
-            "\x00", "")).first()
+            "\x00", "\ufffd")).first()
         if _entered(request, tenant, form, chosen, zone):
             return redirect("absences", tenant.slug)
     context = {"form": form, "coming": absences.coming(tenancy.person(request), tenant), "now": now()}

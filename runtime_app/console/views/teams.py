@@ -57,8 +57,8 @@ def team_remove(request: HttpRequest, slug: str, id: UUID) -> HttpResponse:
     tenant = tenant_of(request, slug, do=teams.MANAGE)
     team = _team(tenant, id)
     try:
-        teams.remove(tenancy.person(request), team.pk, request.POST.get("username", "")[:150].replace("\x00", ""))
-    except Conflict as lost:
+        teams.remove(tenancy.person(request), team.pk, request.POST.get("username", ""))
+    except (Conflict, FieldErrors) as lost:
         messages.warning(request, lost.message)
     else:
         messages.success(request, _("The person is no longer in the team %(name)s.") % {"name": team.ref})
