@@ -34,7 +34,7 @@ def post(url: str, secret: str, id: str, body: bytes, *, connect: float, read: f
     )
     point("hook.post.after")
     if seen.status is None:
-        return f"There was no answer: {seen.cause}."
+        return f"There was no answer: {seen.cause.rpartition(' < ')[2]}."
     if 300 <= seen.status < 400:
         return f"It answered {seen.status}; redirects are not followed."
     return None if 200 <= seen.status < 300 else f"It answered {seen.status}."
