@@ -42,7 +42,7 @@ migrations: ready-dev
 		$(BIN)/python -W error manage.py makemigrations --check --dry-run
 
 drill: ready-dev  ## The long versions of the crash, pause, outage and model runs, before a release
-	@COUNTERSIGN_DRILL=1 $(BIN)/python -m pytest tests/reliability tests/model --timeout 3600 $(ARGS)
+	@COUNTERSIGN_DRILL=1 $(BIN)/python -m pytest tests/reliability tests/model tests/approvals/test_property.py --timeout 3600 $(ARGS)
 
 bench: ready-dev  ## Figures as ratios in one run; written to bench.json. ARGS=profile shows where the time goes
 	@"$(PYTHON)" runtime_app/trial/bootstrap.py "$(VENV)-bench" tests/bench/requirements.txt

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import figures, latency, profile, refunds, submits, three_steps
+from tests.bench import figures, inbox, latency, profile, refunds, submits, three_steps
 from tests.bench.figures import Figure
 from tests.bench.rig import PROJECT, Rig, running_rig
 
@@ -18,6 +18,7 @@ MEASUREMENTS: dict[str, Callable[[Rig, Callable[[str], None]], list[Figure]]] = 
     "submit": submits.measure,
     "latency": latency.measure,
     "refund": refunds.measure,
+    "inbox": inbox.measure,
 }
 
 
