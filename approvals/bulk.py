@@ -13,6 +13,7 @@ from approvals.models import OPEN, Approval, Bulk, BulkItem
 from runtime_app import access, rows
 from runtime_app.errors import Conflict, FieldErrors, Forbidden, NotFound, PasswordNeeded, RuntimeAppError
 from runtime_app.models import Tenant, User
+from runtime_app.points import point
 from runtime_app.texts import check_text
 
 MOST = 50
@@ -41,6 +42,8 @@ def choose(person: User, tenant: Tenant, ids: Sequence[str]) -> Bulk:
             BulkItem(bulk=bulk, approval=asked, fingerprint=asked.fingerprint, revision=asked.task.revision)
             for asked in found
         )
+        point("bulk.choose.commit")
+    point("bulk.choose.committed")
     return bulk
 
 
