@@ -186,9 +186,10 @@ def test_it_is_handed_over_to_somebody_who_may_decide(world: World, visit: Visit
     text = ada.text(page)
     assert '<option value="abel">' in text and 'value="sam"' not in text and 'value="rita"' not in text
     form = ada.form(page, action)
-    for name in ("sam", "rita", "ada", "bea", "", "\x00"):
+    for name in ("sam", "rita", "ada", "bea", "", "abel\x00", "a" * 151):
         refused = ada.send(action, {**form, "over-to": name})
-        assert refused.status_code == 422 and b"Name somebody else" in refused.content, name
+        said = b"Leave out control" if "\x00" in name else b"at most 150" if len(name) > 150 else b"Name somebody else"
+        assert refused.status_code == 422 and said in refused.content, name
     ada.send(action, {**form, "over-to": "abel", "over-text": "you know the shop"})
     assert "in the hand of Abel Reed" in ada.text(page) and "you know the shop" in visit(world.abel).text(page)
     assert Approval.objects.get().claimed_by == world.abel
