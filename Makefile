@@ -23,8 +23,9 @@ down: ready  ## Stop the trial that runs in VAR
 demo: ready  ## One refund from request to truth, in a throw-away trial
 	@exec $(BIN)/python manage.py demo
 
+# By two processes, each with servers of its own; by one for a part of it, or on servers that were named.
 test: ready-dev  ## The whole suite
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(if $(ARGS)$(DATABASE_URL),$(ARGS),-n 2 --dist loadfile)
 
 check: lint types imports migrations test  ## Everything that CI runs
 

@@ -27,9 +27,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    if _left_out:
+    if _left_out or not find_chromium():  # other processes of a shared run tell nobody how many they left out
         terminalreporter.write_line(
-            f"No Chromium is on the PATH, so {len(_left_out)} browser tests did not run: install chromium to run them.",
+            f"No Chromium is on the PATH, so {len(_left_out) or 'the'} browser tests did not run: install chromium to"
+            " run them.",
             yellow=True,
         )
     return (yield)

@@ -4,7 +4,7 @@ commit. The books end as the provider's last word, if it was told; and every wro
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,13 +21,11 @@ FAULTS = {SUCCEEDED: 2, PENDING: 2 if DRILL else 1, "refuses": 2}
 
 
 @pytest.fixture(scope="module")
-def told(request: pytest.FixtureRequest) -> Iterator[dict[str, int]]:
+def told(print_line: Callable[[str], None]) -> Iterator[dict[str, int]]:
     """What was looked at, printed as one line at the end."""
     sums = dict.fromkeys(("states", "edges", "mutants", "caught"), 0)
     yield sums
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\nR2 states={sums['states']} edges={sums['edges']} mutants caught={sums['caught']}/{sums['mutants']}")
+    print_line(f"R2 states={sums['states']} edges={sums['edges']} mutants caught={sums['caught']}/{sums['mutants']}")
 
 
 def _search(telling: Telling, begins: Story, told: dict[str, int], seen: set[tuple[str, str]]) -> Searched[Story]:

@@ -4,7 +4,7 @@ own state table and decision table; and every wrong protocol we know of is found
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -26,14 +26,14 @@ AS_BUILT = [
 
 
 @pytest.fixture(scope="module")
-def told(request: pytest.FixtureRequest) -> Iterator[dict[str, int]]:
+def told(print_line: Callable[[str], None]) -> Iterator[dict[str, int]]:
     """What was looked at, printed as one line at the end."""
     sums = dict.fromkeys(("states", "edges", "mutants", "caught", "limits"), 0)
     yield sums
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\nR1 states={sums['states']} edges={sums['edges']} mutants caught={sums['caught']}/{sums['mutants']}"
-              f" limits shown={sums['limits']}/{len(LIMITS)}")
+    print_line(
+        f"R1 states={sums['states']} edges={sums['edges']} mutants caught={sums['caught']}/{sums['mutants']}"
+        f" limits shown={sums['limits']}/{len(LIMITS)}"
+    )
 
 
 def _search(

@@ -1,9 +1,9 @@
-"""Rooms for the matrices, and the lines they print at the end of the run."""
+"""Rooms for the matrices."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,26 +11,11 @@ import pytest
 from runtime_app.trial.cluster import Cluster, running_cluster
 from tests.reliability.room import QUICK, Room, Rooms, running_room
 
-_lines: list[str] = []
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "reliability" in item.path.parts and "world" not in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.processes)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _lines:
-        terminalreporter.section("reliability")
-        for line in _lines:
-            terminalreporter.write_line(line)
-
-
-@pytest.fixture(scope="session")
-def print_line() -> Callable[[str], None]:
-    """Have a line printed at the end of the run."""
-    return _lines.append
 
 
 @pytest.fixture(scope="session")
