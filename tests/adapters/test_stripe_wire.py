@@ -209,7 +209,7 @@ def test_a_time_limit_that_strikes_while_waiting_leaves_the_outcome_unknown(
 
     refund = Refunding(stripe, stripe.open_payment(), Money(500, "USD"))
 
-    def struck(response: object, until: float) -> bytes:
+    def struck(*_read: object, **_more: object) -> bytes:
         raise TimeLimit
 
     monkeypatch.setattr(wire, "_read_all", struck)

@@ -27,9 +27,9 @@ PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    # Playwright's loop lives in this thread; Django would take that for asynchronous code.
+    # Playwright's loop lives in this thread; Django would take that for asynchronous code, and other tests have loops.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     try:
         with sync_playwright() as playwright:

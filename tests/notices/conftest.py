@@ -3,13 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.conf import settings
 
-from runtime_app import jobs
 from tests.api.web_process import Web, running_web
 from tests.notices.teller import Teller
-from tests.sandbox_process import SandboxProcess, running_sandbox
-from tests.world import World, use_sandbox
+from tests.own_sandbox import sandbox_of_its_own
+from tests.sandbox_process import SandboxProcess
+from tests.world import World
 
 
 @pytest.fixture(scope="package")
@@ -22,12 +21,8 @@ def web(django_db_setup: None) -> Iterator[Web]:
 @pytest.fixture(scope="package")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
     """A sandbox for these tests alone: what is registered there to be told stays."""
-    before = settings.SANDBOX_URL
-    with running_sandbox(tmp_path_factory.mktemp("telling")) as started:
-        use_sandbox(started)
+    with sandbox_of_its_own(tmp_path_factory.mktemp("telling")) as started:
         yield started
-    settings.SANDBOX_URL = settings.ORDERS["base_url"] = before
-    jobs.ports.cache_clear()
 
 
 @pytest.fixture

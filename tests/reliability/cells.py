@@ -104,8 +104,8 @@ SELECT t.request_key, t.status, coalesce(t.parked_reason, ''), coalesce(o.looks,
     ARRAY(SELECT DISTINCT c.class_name FROM runtime_app_case c WHERE c.tenant_id = t.tenant_id
         AND (c.task_id = t.id OR c.operation_id = o.id OR n.slug = 'of-' || t.request_key
             OR c.payment_ref IN ('pi_' || t.request_key, 'pi_' || t.request_key || '-other'))
-        -- A statement that shows other tenants' things also shows what was refunded outside of us there.
-        AND NOT (c.class_name = 'MISSING_HERE' AND EXISTS (SELECT 1 FROM runtime_app_task other
+        -- A statement that shows other tenants' things also shows what was refunded outside of us, or disputed, there.
+        AND NOT (c.class_name IN ('MISSING_HERE', 'DISPUTED') AND EXISTS (SELECT 1 FROM runtime_app_task other
             WHERE c.payment_ref = 'pi_' || other.request_key AND other.tenant_id <> t.tenant_id)))
 FROM runtime_app_task t JOIN runtime_app_tenant n ON n.id = t.tenant_id
 LEFT JOIN LATERAL (SELECT o.id, (SELECT count(*) FROM runtime_app_call c WHERE c.operation_id = o.id

@@ -85,7 +85,9 @@ def _money(room: Room, asked: Asked, task: object, status: str, made: int) -> li
         status, (0, 0))
     if balance and balance[0] != due:
         wrong.append(f"{status} with a balance of {balance[0]}")
-    intents = room.ask("SELECT done_at IS NOT NULL FROM runtime_app_intent WHERE task_id = %s", task)
+    intents = room.ask(
+        "SELECT done_at IS NOT NULL FROM runtime_app_intent WHERE task_id = %s AND kind = 'order.record_refund'", task
+    )
     if intents != ([(True,)] if status == "completed" else []):
         wrong.append(f"{status} with the messages {intents}")
     heard = [r for r in room.sandbox.requests(order_ref=asked.name, method="POST") if r["answered"] == 200]
