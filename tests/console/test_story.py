@@ -149,8 +149,8 @@ def test_a_conflict_says_its_sentence_and_a_refusal_tells_nothing_more(world: Wo
 TEMPLATES = sorted((Path(settings.BASE_DIR) / "templates").rglob("*.html"))
 # What is no text: marked text, the class of the main column, keys and what is typed, tags and variables.
 _TAG = re.compile(
-    r"{%\s*blocktranslate.*?endblocktranslate\s*%}|<kbd>.*?</kbd>|<code>.*?</code>|{% block main_class %}.*?{% endblock %}"
-    r"|{%.*?%}|{{.*?}}", re.S
+    r"{%\s*blocktranslate.*?endblocktranslate\s*%}|<kbd>.*?</kbd>|<code>.*?</code>"
+    r"|{% block main_class %}.*?{% endblock %}|{%.*?%}|{{.*?}}", re.S
 )
 _NAMES = {"Countersign", "doctype", "html", "Enter", "Esc", "HTTP", "ms", "j", "k", "403", "409", "500"}
 
