@@ -244,13 +244,9 @@ def _cancelling(principal: Principal, task: Task, reason: str) -> Transition:
         )
     return Transition(
         events=(Say("task.cancel_wished", {"why": reason}),),
-        columns={"cancel_wished_at": _now(), "cancel_wished_by": access.actor(principal), "cancel_reason": reason},
+        columns={"cancel_wished_at": rows.now(), "cancel_wished_by": access.actor(principal), "cancel_reason": reason},
         keep_lease=True, wake=True, starts=None,
     )
-
-
-def _now() -> Any:
-    return rows.run("SELECT runtime_now()")[0][0]
 
 
 def _ended(task: Task, approval_event: str) -> tuple[Say, ...]:

@@ -140,9 +140,9 @@ def _lines(asked: Approval, rules: Rules, names: Mapping[str, str]) -> list[Fact
     if len(rules.reviews) > 1:
         word = _("one after another, as they stand above") if rules.order == IN_ORDER else _("all at the same time")
         lines.append(Fact(_("Reviews are asked"), word))
-    if asked.task.requester_id is not None:
+    if (requester := asked.task.requester) is not None:
         said = _("who asked for it, or changed it, decides nothing of it: not %(person)s")
-        lines.append(Fact(_("Excluded"), said % {"person": asked.task.requester.shown_name}))  # type: ignore[union-attr]  # there is one
+        lines.append(Fact(_("Excluded"), said % {"person": requester.shown_name}))
     lines.append(Fact(_("Decide before"), moments.as_moment(asked.deadline_at)))
     lines.append(Fact(_("Without a decision"), _("it is refused, and no money moves")))
     if asked.escalated_at is not None:

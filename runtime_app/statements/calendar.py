@@ -23,8 +23,7 @@ _made: dict[UUID, date] = {}  # by account: the newest day that this process has
 
 def now() -> datetime:
     """The database's now."""
-    moment: datetime = rows.run("SELECT runtime_now()")[0][0]
-    return moment
+    return rows.now()
 
 
 def zone_of(account: Account) -> ZoneInfo:

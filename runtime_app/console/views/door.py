@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import Any
 
@@ -34,6 +35,6 @@ def page(*methods: str) -> Callable[[View], View]:
     return around
 
 
-def now() -> Any:
+def now() -> datetime:
     """The database's now, by which every age on a page is told."""
-    return rows.run("SELECT runtime_now()")[0][0]
+    return rows.now()
